@@ -1,0 +1,109 @@
+"""The control API, for drivers: open Sessions and turns, see where they stand.
+
+It needs the token made at start and never gives a Reference away.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from typing import Any
+
+from aiohttp import web
+
+from proxy import sentinel
+from proxy.sessions import Player, Registry
+from proxy.wire.errors import AUTHENTICATION, ApiError
+
+
+class Control:
+    """Handlers of `/eval/...`."""
+
+    def __init__(self, registry: Registry, token: str, run: dict[str, Any]) -> None:
+        self._registry = registry
+        self._token = token
+        self._run = run
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/eval/run", self.run),
+            web.post("/eval/sessions", self.create),
+            web.get("/eval/sessions/{session}", self.state),
+            web.post("/eval/sessions/{session}/turns", self.open_turn),
+        ]
+
+    async def run(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        scenarios = [
+            {"id": scenario.id, "hash": scenario.hash, "tasks": len(scenario.tasks)}
+            for scenario in self._registry.scenarios.values()
+        ]
+        return web.json_response({**self._run, "scenarios": scenarios})
+
+    async def create(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        wanted = await _json_object(request)
+        scenario, epoch = wanted.get("scenario"), wanted.get("epoch", 1)
+        if scenario not in self._registry.scenarios:
+            raise ApiError(404, f"no scenario is called {scenario!r}", param="scenario")
+        if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 1:
+            raise ApiError(400, f"epoch must be a whole number from 1, not {epoch!r}", param="epoch")
+        player = self._registry.open(scenario, epoch)
+        name = player.row.name
+        return web.json_response(
+            {"session": name, "url": f"/s/{name}/v1", "over": player.session.over}, status=201
+        )
+
+    async def open_turn(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        number = await self._player(request).open_turn()
+        prompt = None if number is None else sentinel.prompt(number)
+        return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
+
+    async def state(self, request: web.Request) -> web.Response:
+        self._authorize(request)
+        return web.json_response(describe(self._player(request)))
+
+    def _player(self, request: web.Request) -> Player:
+        name = request.match_info["session"]
+        player = self._registry.players.get(name)
+        if player is None:
+            raise ApiError(404, f"no session is called {name!r}; open it with POST /eval/sessions")
+        return player
+
+    def _authorize(self, request: web.Request) -> None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise ApiError(
+                401, "the control API needs the token that the proxy printed at start", AUTHENTICATION
+            )
+
+
+def describe(player: Player) -> dict[str, Any]:
+    """Where a Session stands. `names_right` is the verdict while playing: names, not arguments."""
+    session = player.session
+    ends = [*session.ends, *[None] * (len(session.scenario.tasks) - len(session.ends))]
+    return {
+        "session": player.row.name,
+        "scenario": player.row.scenario_id,
+        "epoch": player.row.epoch,
+        "turn": player.turn,
+        "over": session.over,
+        "tasks": [
+            {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
+            for i, end in enumerate(ends)
+        ],
+        "input_tokens": player.input_tokens,
+        "output_tokens": player.output_tokens,
+        "provider_errors": player.provider_errors,
+    }
+
+
+async def _json_object(request: web.Request) -> dict[str, Any]:
+    try:
+        value = json.loads(await request.read() or b"{}")
+    except ValueError as exc:
+        raise ApiError(400, f"the body is not JSON: {exc}") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "the body must be a JSON object")
+    return value

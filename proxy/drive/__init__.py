@@ -1,0 +1,1 @@
+"""Playing Sessions against an agent: control client, driver, agents, progress, demo."""

@@ -1,0 +1,204 @@
+"""The driver's side of the proxy's control API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import aiohttp
+from yarl import URL
+
+TIMEOUT_S = 60.0
+"""For one control request. None of them waits for the LLM, but opening a turn may have to
+wait until the proxy has given up the one before (`Settings.abandon_after`)."""
+
+
+class ControlError(Exception):
+    """The proxy did not do what it was asked. One line. `status` is None without an HTTP answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ProxyLost(ControlError):
+    """No further request can succeed: the proxy is not there, or does not accept the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioInfo:
+    """A Scenario that the Run can play; `tasks` is how many it has."""
+
+    id: str
+    hash: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    id: str
+    scenarios: tuple[ScenarioInfo, ...]
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A Session that can be played. `url` is the agent's whole base URL."""
+
+    session: str
+    url: str
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An open user turn: what to say to the agent."""
+
+    number: int
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """How a Task (`number` from 1) stands. `end` and `names_right` are None while it is open."""
+
+    number: int
+    end: str | None
+    names_right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Where a Session stands, as the proxy says; `turn` is None before the first one."""
+
+    session: str
+    scenario: str
+    epoch: int
+    turn: int | None
+    over: bool
+    tasks: tuple[TaskState, ...]
+    input_tokens: int
+    output_tokens: int
+    provider_errors: int
+
+
+class ControlClient:
+    """Asks the proxy at `base_url` (`http://HOST:PORT`) to open Sessions and turns.
+
+    An async context manager. Every method raises ControlError, and its subclass ProxyLost
+    when there is no use in asking again.
+    """
+
+    def __init__(self, base_url: str, token: str, *, timeout: float = TIMEOUT_S) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token.strip()}"}
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._http: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._http = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._http is not None:
+            await self._http.close()
+
+    async def run(self) -> RunInfo:
+        """What is being played."""
+        body = await self._ask("GET", "/eval/run")
+        with _reading(body):
+            scenarios = tuple(
+                ScenarioInfo(str(item["id"]), str(item["hash"]), int(item["tasks"]))
+                for item in body["scenarios"]
+            )
+            return RunInfo(str(body["run"]), scenarios, dict(body["config"]))
+
+    async def create(self, scenario: str, epoch: int) -> Opened:
+        """Opens a Session, or finds it if it is open already."""
+        body = await self._ask("POST", "/eval/sessions", {"scenario": scenario, "epoch": epoch})
+        with _reading(body):
+            return Opened(str(body["session"]), self.base_url + str(body["url"]), bool(body["over"]))
+
+    async def open_turn(self, session: str) -> Turn | None:
+        """The Session's next user turn; None when it is over."""
+        body = await self._ask("POST", f"{_path(session)}/turns")
+        with _reading(body):
+            return None if body["over"] else Turn(int(body["turn"]), str(body["prompt"]))
+
+    async def state(self, session: str) -> SessionState:
+        body = await self._ask("GET", _path(session))
+        with _reading(body):
+            return _session_state(body)
+
+    async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        assert self._http is not None, "use `async with ControlClient(...)`"
+        try:
+            # Encoded already: a scenario id may hold any character, a slash too.
+            url = URL(self.base_url + path, encoded=True)
+            async with self._http.request(method, url, json=body, allow_redirects=False) as response:
+                return _checked(response.status, await response.read(), f"{method} {url}")
+        except TimeoutError:
+            raise ControlError(f"the proxy gave no answer to {method} {path} in time") from None
+        except ValueError:  # aiohttp.InvalidURL is one
+            raise ProxyLost(f"{self.base_url!r} is no address of a proxy: give http://HOST:PORT") from None
+        except aiohttp.ClientError as error:
+            reason = str(error) or type(error).__name__
+            raise ProxyLost(f"the proxy at {self.base_url} cannot be reached ({reason})") from None
+
+
+def _path(session: str) -> str:
+    return f"/eval/sessions/{quote(session, safe='')}"
+
+
+def _checked(status: int, raw: bytes, request: str) -> dict[str, Any]:
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        body = None
+    if status in (401, 403):
+        raise ProxyLost(f"the proxy does not accept the control token ({_message(body)})", status)
+    if status >= 300:
+        raise ControlError(f"{request}: HTTP {status}: {_message(body)}", status)
+    if not isinstance(body, dict):
+        raise ControlError(f"{request}: the answer is no JSON object; is this the proxy's address?", status)
+    return body
+
+
+def _message(body: Any) -> str:
+    try:
+        return " ".join(str(body["error"]["message"]).split())
+    except (TypeError, KeyError):
+        return "no message"
+
+
+@contextmanager
+def _reading(body: Mapping[str, Any]) -> Iterator[None]:
+    """Turns a missing or misshapen field of an answer into ControlError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise ControlError(
+            f"the proxy's answer cannot be read ({type(error).__name__}: {error}; it has "
+            f"{', '.join(body) or 'no field'}): do driver and proxy have the same version?"
+        ) from error
+
+
+def _session_state(body: Mapping[str, Any]) -> SessionState:
+    return SessionState(
+        session=str(body["session"]),
+        scenario=str(body["scenario"]),
+        epoch=int(body["epoch"]),
+        turn=None if body["turn"] is None else int(body["turn"]),
+        over=bool(body["over"]),
+        tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
+        input_tokens=int(body["input_tokens"] or 0),
+        output_tokens=int(body["output_tokens"] or 0),
+        provider_errors=int(body["provider_errors"] or 0),
+    )

@@ -1,0 +1,330 @@
+"""Plays planned Sessions: opens turns, gives their prompts to an agent, writes down what failed."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from proxy.drive.client import ControlClient, ControlError, ProxyLost, ScenarioInfo, SessionState, Turn
+from proxy.log.redaction import scrub
+from proxy.wire.endpoint import SESSION_KEY_PREFIX
+
+CANCEL_GRACE_S = 5.0
+"""How long an agent that is cancelled or closed may take before it is left to itself."""
+REASON_LENGTH = 300
+
+FailureKind = Literal["agent", "timeout", "proxy"]
+SessionEnd = Literal["over", "failed", "cancelled"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswer:
+    """What an agent said at the end of a turn. Nothing is scored by it."""
+
+    text: str
+
+
+class AgentFailure(Exception):
+    """An agent could not answer a turn. One line, fit for the user."""
+
+
+class Agent(Protocol):
+    """An agent in one Session."""
+
+    async def turn(self, prompt: str) -> AgentAnswer:
+        """Answers one user turn. Any exception is a failed turn; AgentFailure words its reason."""
+
+    async def close(self) -> None:
+        """Lets go of whatever the agent holds. Called once, after a failure too."""
+
+
+AgentFactory = Callable[[str, str, str], Agent]
+"""(session name, base URL, API key) -> the agent that plays this Session. Must not raise:
+an agent that cannot be had says so in its first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A Session to be played; `tasks` is how many Tasks its Scenario has."""
+
+    scenario: str
+    epoch: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that went wrong in a Session; `turn` is None where it was not in a turn.
+
+    `kind`: `agent` (it raised, or what it was given by the provider failed it), `timeout`
+    (it took longer than the turn timeout), `proxy` (the control API failed).
+    """
+
+    session: str
+    turn: int | None
+    kind: FailureKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A Session that was begun. `state` is the last one known; None if there was none.
+
+    `end`: `over` (played to its end), `failed` (given up because the proxy failed),
+    `cancelled` (the drive was stopped).
+    """
+
+    planned: Planned
+    session: str
+    end: SessionEnd
+    state: SessionState | None
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriveReport:
+    """What became of a plan, each part in the order of the plan.
+
+    `halted` says why the drive gave up, if it did; `interrupted`: it was cancelled.
+    """
+
+    played: tuple[Played, ...]
+    not_started: tuple[Planned, ...]
+    halted: str | None = None
+    interrupted: bool = False
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        return tuple(failure for played in self.played for failure in played.failures)
+
+    @property
+    def unfinished(self) -> tuple[Played, ...]:
+        """The Sessions that were begun and are not over."""
+        return tuple(played for played in self.played if played.end != "over")
+
+    @property
+    def complete(self) -> bool:
+        """Every Session was played to its end and no turn failed."""
+        return not (self.not_started or self.unfinished or self.failures)
+
+
+class Watcher(Protocol):
+    """Is told what happens, while it happens."""
+
+    def moved(self, state: SessionState) -> None:
+        """A turn was played."""
+
+    def failed(self, failure: Failure) -> None: ...
+
+    def finished(self, played: Played) -> None: ...
+
+
+def plan(
+    scenarios: Sequence[ScenarioInfo], only: Sequence[str] = (), limit: int | None = None, epochs: int = 1
+) -> tuple[Planned, ...]:
+    """The Sessions to play, in the order of `scenarios`: all of the first epoch, then the next.
+
+    `only` chooses Scenarios by id (empty: all), `limit` takes the first so many of these.
+    Raises ValueError, in one line, for an unknown id or a number below 1.
+    """
+    if epochs < 1 or (limit is not None and limit < 1):
+        raise ValueError("the numbers of epochs and of scenarios must be 1 or more")
+    known = [scenario.id for scenario in scenarios]
+    unknown = [wanted for wanted in dict.fromkeys(only) if wanted not in known]
+    if unknown:
+        raise ValueError("; ".join(_unknown(wanted, known) for wanted in unknown))
+    chosen = [scenario for scenario in scenarios if not only or scenario.id in only][:limit]
+    return tuple(
+        Planned(scenario.id, epoch, scenario.tasks) for epoch in range(1, epochs + 1) for scenario in chosen
+    )
+
+
+def placeholder_key(session: str) -> str:
+    """An API key that names the Session and opens nothing."""
+    return SESSION_KEY_PREFIX + session
+
+
+def api_keys(environ: Mapping[str, str], variable: str | None) -> Callable[[str], str]:
+    """The API key of each Session's agent: the one in the environment, else a placeholder."""
+    key = environ.get(variable, "").strip() if variable else ""
+    return (lambda session: key) if key else placeholder_key
+
+
+async def drive(
+    control: ControlClient,
+    planned: Sequence[Planned],
+    factory: AgentFactory,
+    *,
+    concurrency: int,
+    turn_timeout: float,
+    progress: Watcher,
+    api_key: Callable[[str], str] = placeholder_key,
+) -> DriveReport:
+    """Plays the Sessions, `concurrency` at a time, begun in the order of the plan.
+
+    A turn that fails, or takes longer than `turn_timeout` seconds, is written down and the
+    Session goes on with its next turn. A Session whose control request fails ends; when
+    the proxy is lost everything ends. A cancellation ends the running Sessions and is
+    answered by the report (`interrupted`), not by CancelledError: what was not played must
+    be said.
+    """
+    drive = _Drive(control, factory, turn_timeout, progress, api_key)
+    todo = iter(enumerate(planned))
+    interrupted = False
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(max(concurrency, 1), len(planned))):
+                drive.workers.append(group.create_task(drive.work(todo)))
+    except asyncio.CancelledError:
+        interrupted = True
+        _answer_cancellation()
+    return DriveReport(
+        played=tuple(drive.played[position] for position in sorted(drive.played)),
+        not_started=tuple(item for position, item in enumerate(planned) if position not in drive.played),
+        halted=drive.halted,
+        interrupted=interrupted,
+    )
+
+
+class _Drive:
+    """The mutable side of one drive."""
+
+    def __init__(
+        self,
+        control: ControlClient,
+        factory: AgentFactory,
+        turn_timeout: float,
+        progress: Watcher,
+        api_key: Callable[[str], str],
+    ) -> None:
+        self._control = control
+        self._factory = factory
+        self._turn_timeout = turn_timeout
+        self._progress = progress
+        self._api_key = api_key
+        self.workers: list[asyncio.Task[None]] = []
+        self.played: dict[int, Played] = {}
+        self.halted: str | None = None
+
+    async def work(self, todo: Iterator[tuple[int, Planned]]) -> None:
+        """Plays Sessions until none is left; all workers take from the same iterator."""
+        for position, planned in todo:
+            session = _Playing(planned)
+            try:
+                await self._play(session)
+            except ControlError as error:
+                session.end = "failed"
+                self._fail(session, None, "proxy", _one_line(str(error)))
+                if isinstance(error, ProxyLost):
+                    self._halt(_one_line(str(error)))
+                    return
+            finally:
+                self.played[position] = session.result()
+                self._progress.finished(self.played[position])
+
+    async def _play(self, session: _Playing) -> None:
+        planned = session.planned
+        opened = await self._control.create(planned.scenario, planned.epoch)
+        session.name = opened.session
+        if not opened.over:
+            agent = self._factory(opened.session, opened.url, self._api_key(opened.session))
+            try:
+                while turn := await self._control.open_turn(session.name):
+                    await self._answer(agent, session, turn)
+            finally:
+                await self._close(agent, session)
+        session.state = await self._control.state(session.name)
+        session.end = "over"
+
+    async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> None:
+        task = await _settled(agent.turn(turn.prompt), self._turn_timeout)
+        if task is None:
+            self._fail(session, turn.number, "timeout", f"no answer within {self._turn_timeout:g} s")
+        elif reason := _failure_reason(task):
+            self._fail(session, turn.number, "agent", reason)
+        session.state = await self._control.state(session.name)
+        self._progress.moved(session.state)
+
+    async def _close(self, agent: Agent, session: _Playing) -> None:
+        task = await _settled(agent.close(), CANCEL_GRACE_S)
+        if task is None:
+            self._fail(session, None, "timeout", f"did not close within {CANCEL_GRACE_S:g} s")
+        elif reason := _failure_reason(task):
+            self._fail(session, None, "agent", f"on closing: {reason}")
+
+    def _fail(self, session: _Playing, turn: int | None, kind: FailureKind, reason: str) -> None:
+        failure = Failure(session.name, turn, kind, reason)
+        session.failures.append(failure)
+        self._progress.failed(failure)
+
+    def _halt(self, reason: str) -> None:
+        self.halted = self.halted or reason
+        for worker in self.workers:
+            if worker is not asyncio.current_task():
+                worker.cancel()
+
+
+class _Playing:
+    """A Session while it is played."""
+
+    def __init__(self, planned: Planned) -> None:
+        self.planned = planned
+        self.name = f"{planned.scenario}.e{planned.epoch}"
+        self.end: SessionEnd = "cancelled"
+        self.state: SessionState | None = None
+        self.failures: list[Failure] = []
+
+    def result(self) -> Played:
+        return Played(self.planned, self.name, self.end, self.state, tuple(self.failures))
+
+
+async def _settled(work: Coroutine[Any, Any, T], timeout: float) -> asyncio.Task[T] | None:
+    """The task that did the work, done; None when it took longer and was cancelled.
+
+    A task of its own keeps whatever an agent raises a value, and an agent that does not
+    let itself be cancelled from holding up the rest.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+        return task if task.done() else None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
+        if task.done() and not task.cancelled():
+            task.exception()  # Looked at, so that asyncio does not complain of a lost exception.
+
+
+def _failure_reason(task: asyncio.Task[Any]) -> str | None:
+    """Why the work failed, in one line without secrets; None when it did not."""
+    if task.cancelled():
+        return "was cancelled from inside"
+    error = task.exception()
+    if error is None:
+        return None
+    return _one_line(str(error) if isinstance(error, AgentFailure) else f"{type(error).__name__}: {error}")
+
+
+def _one_line(text: str) -> str:
+    line = scrub(" ".join(text.split()))
+    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 3] + "..."
+
+
+def _answer_cancellation() -> None:
+    """The cancellation has been dealt with: whoever awaits this task again must not meet it."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
+def _unknown(wanted: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
+    near += [name for name in known if wanted and wanted.lower() in name.lower() and name not in near]
+    if near:
+        return f"no scenario {wanted!r}: did you mean {' or '.join(map(repr, near[:3]))}?"
+    return f"no scenario {wanted!r} among the {len(known)} loaded: `scenarios list` prints their ids"

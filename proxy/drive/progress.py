@@ -1,0 +1,232 @@
+"""What a drive looks like on the terminal: a bar, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from tqdm import tqdm
+
+from proxy.drive.client import SessionState
+from proxy.drive.driver import DriveReport, Failure, Played
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+REASONS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How far a drive is. Tasks `ended` and `names_right` are as the proxy sees them while
+    it plays: by tool names alone. Only `score` judges arguments."""
+
+    sessions: int
+    tasks: int
+    done: int = 0
+    ended: int = 0
+    names_right: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    failures: int = 0
+
+
+def tally(total: Tally, states: dict[str, SessionState], done: int, failures: int) -> Tally:
+    """`total` (its `sessions` and `tasks`) with what the Sessions' last states add up to."""
+    tasks = [task for state in states.values() for task in state.tasks]
+    return Tally(
+        sessions=total.sessions,
+        tasks=total.tasks,
+        done=done,
+        ended=sum(task.end is not None for task in tasks),
+        names_right=sum(task.names_right is True for task in tasks),
+        input_tokens=sum(state.input_tokens for state in states.values()),
+        output_tokens=sum(state.output_tokens for state in states.values()),
+        failures=failures,
+    )
+
+
+def time_left(now: Tally, elapsed: float) -> float | None:
+    """Seconds until all Tasks are played at the pace so far; None before the first."""
+    return elapsed * (now.tasks - now.ended) / now.ended if now.ended else None
+
+
+def bar_text(now: Tally, elapsed: float) -> str:
+    """What stands beside the bar."""
+    left = time_left(now, elapsed)
+    return ", ".join(
+        [
+            f"{now.done}/{now.sessions} sessions",
+            f"names right {now.names_right}/{now.ended} tasks",
+            f"{_thousands(now.input_tokens + now.output_tokens)} tokens",
+            _count(now.failures, "failure"),
+            f"{duration(left)} left" if left is not None else "time left unknown",
+        ]
+    )
+
+
+def session_line(played: Played, done: int, sessions: int, seconds: float) -> str:
+    """One line on a Session that is over or was given up, `seconds` after the start."""
+    ends = {"over": "over", "failed": "given up", "cancelled": "cancelled"}
+    parts = [ends[played.end]]
+    if state := played.state:
+        right = sum(task.names_right is True for task in state.tasks)
+        parts.append(f"names right {right}/{played.planned.tasks} tasks")
+        parts.append(f"{_thousands(state.input_tokens + state.output_tokens)} tokens")
+    if played.failures:
+        parts.append(_count(len(played.failures), "failure"))
+    place = f"{done:>{len(str(sessions))}}/{sessions}"
+    return f"[{place}] {visible(played.session)}: {', '.join(parts)} ({duration(seconds)})"
+
+
+def failure_line(failure: Failure) -> str:
+    where = "" if failure.turn is None else f", turn {failure.turn}"
+    kinds = {"agent": "failed", "timeout": "timed out", "proxy": "failed at the proxy"}
+    return f"{visible(failure.session)}{where} {kinds[failure.kind]}: {visible(failure.reason)}"
+
+
+def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
+    """The last lines: what was played, what was not, and why."""
+    over = sum(played.end == "over" for played in report.played)
+    lines = [
+        f"{over} of {_count(now.sessions, 'session')} played in {duration(elapsed)}: "
+        f"names right in {now.names_right} of {_count(now.tasks, 'task')}, "
+        f"{_thousands(now.input_tokens)} input and {_thousands(now.output_tokens)} output tokens"
+    ]
+    if report.interrupted:
+        lines.append("Interrupted.")
+    if report.halted:
+        lines.append(f"Given up: {visible(report.halted)}")
+    if report.unfinished:
+        names = [played.session for played in report.unfinished]
+        lines.append(f"Not finished: {_some(names)}")
+    if report.not_started:
+        names = [f"{planned.scenario}.e{planned.epoch}" for planned in report.not_started]
+        lines.append(f"Not begun: {_some(names)}")
+    if report.failures:
+        lines.append(f"{_count(len(report.failures), 'failure')}: {_reasons(report.failures)}")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """`8 s`, `2 min 10 s`, `1 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def visible(text: str) -> str:
+    """`text` with every character that a terminal would obey, or not show, spelt out."""
+    return "".join(_spelt(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
+
+
+class Progress:
+    """Shows a drive on `out` while it runs. A context manager; a Watcher for `drive`.
+
+    A bar where `out` is a terminal, else a line for each finished Session and failure.
+    `clock` gives seconds from any start.
+    """
+
+    def __init__(self, sessions: int, tasks: int, out: TextIO, clock: Callable[[], float]) -> None:
+        self._total = Tally(sessions, tasks)
+        self._out = out
+        self._clock = clock
+        self._started = clock()
+        self._states: dict[str, SessionState] = {}
+        self._done = 0
+        self._failures: list[Failure] = []
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        self._started = self._clock()
+        if self._out.isatty():
+            self._bar = _Bar(
+                total=self._total.sessions,
+                file=self._out,
+                bar_format="{percentage:3.0f}%|{bar:20}| {desc}",
+                desc=bar_text(self._now(), 0.0),
+                leave=False,
+                dynamic_ncols=True,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def moved(self, state: SessionState) -> None:
+        self._states[state.session] = state
+        self._show()
+
+    def failed(self, failure: Failure) -> None:
+        self._failures.append(failure)
+        self._line(failure_line(failure))
+
+    def finished(self, played: Played) -> None:
+        self._done += played.end == "over"
+        if played.state:
+            self._states[played.state.session] = played.state
+        if self._bar is None:
+            self._line(session_line(played, self._done, self._total.sessions, self._elapsed()))
+        else:
+            self._bar.update(played.end == "over")
+        self._show()
+
+    def summary(self, report: DriveReport) -> list[str]:
+        """The lines to print at the end."""
+        return summary(report, self._now(), self._elapsed())
+
+    def _now(self) -> Tally:
+        return tally(self._total, self._states, self._done, len(self._failures))
+
+    def _elapsed(self) -> float:
+        return self._clock() - self._started
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.set_description_str(bar_text(self._now(), self._elapsed()))
+
+    def _line(self, line: str) -> None:
+        if self._bar is not None:
+            self._bar.write(line, file=self._out)
+        else:
+            print(line, file=self._out, flush=True)
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    # No thread that redraws: whatever changes, changes by a call.
+    monitor_interval = 0
+
+
+def _spelt(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def _thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{_thousands(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(visible(name) for name in names[:REASONS_SHOWN])
+    more = len(names) - REASONS_SHOWN
+    return f"{shown} and {_thousands(more)} more" if more > 0 else shown
+
+
+def _reasons(failures: tuple[Failure, ...]) -> str:
+    counted = Counter(failure.reason for failure in failures).most_common()
+    shown = "; ".join(f"{visible(reason)} ({_thousands(n)})" for reason, n in counted[:REASONS_SHOWN])
+    more = len(counted) - REASONS_SHOWN
+    return f"{shown}; and {_count(more, 'other reason')}" if more > 0 else shown

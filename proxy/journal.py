@@ -1,0 +1,164 @@
+"""Writes what happens into the log: gives it ids and times, keeps secrets out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from proxy.log.redaction import allowed_headers, key_hash
+from proxy.log.rows import ExchangeDelivered, ExchangeFinish, ExchangeStart, Row
+from proxy.provider import Answer
+from proxy.wire.chat import read_message, summary
+
+Body = dict[str, Any]
+
+
+class Log(Protocol):
+    """Where rows go: `put` never waits, `commit` returns when all put so far is durable.
+
+    What `hide` is told is masked in everything written from then on.
+    """
+
+    def hide(self, secret: str) -> None: ...
+
+    def put(self, *rows: Row) -> None: ...
+
+    async def commit(self, *rows: Row) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an exchange belongs: its Session and turn, its parent, and how that was found."""
+
+    session_id: str | None = None
+    turn: int | None = None
+    parent_id: str | None = None
+    correlation: str | None = None
+    reason: str | None = None
+
+
+class Journal:
+    """The proxy's side of the log. `now` gives Unix seconds, `new_id` a fresh exchange id."""
+
+    def __init__(self, log: Log, now: Callable[[], float], new_id: Callable[[], str]) -> None:
+        self.log = log
+        self.now = now
+        self.new_id = new_id
+
+    def received(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        raw: bytes,
+        body: Any,
+        key: str | None,
+        origin: Origin,
+    ) -> str:
+        """A request of an agent has arrived; returns the exchange's id."""
+        return self._start("agent", method, path, headers, raw, body, key, origin, ())
+
+    def sent(
+        self, path: str, raw: bytes, body: Body, key: str | None, origin: Origin, changes: Sequence[str]
+    ) -> str:
+        """A request goes to the provider; returns the exchange's id."""
+        return self._start("provider", "POST", path, {}, raw, body, key, origin, changes)
+
+    def _start(
+        self,
+        side: str,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        raw: bytes,
+        body: Any,
+        key: str | None,
+        origin: Origin,
+        changes: Sequence[str],
+    ) -> str:
+        exchange_id = self.new_id()
+        if key:
+            self.log.hide(key)
+        fields = body if isinstance(body, dict) else {}
+        messages, model = fields.get("messages"), fields.get("model")
+        self.log.put(
+            ExchangeStart(
+                id=exchange_id,
+                side=side,
+                parent_id=origin.parent_id,
+                session_id=origin.session_id,
+                turn=origin.turn,
+                correlation=origin.correlation,
+                reason=origin.reason,
+                method=method,
+                path=path,
+                started_at=self.now(),
+                stream=bool(fields.get("stream")),
+                request_model=model if isinstance(model, str) else None,
+                request_sha256=hashlib.sha256(raw).hexdigest(),
+                key_hash=key_hash(key) if key else None,
+                headers=allowed_headers(headers),
+                messages=messages if isinstance(messages, list) else None,
+                body={name: value for name, value in fields.items() if name != "messages"} or None,
+                changes=tuple(changes),
+            )
+        )
+        return exchange_id
+
+    def answered(self, exchange_id: str, answer: Answer) -> ExchangeFinish:
+        """The row that ends a provider exchange."""
+        seen = summary(answer.response)
+        return ExchangeFinish(
+            id=exchange_id,
+            finished_at=answer.finished_at,
+            finish_state=answer.finish_state,
+            status=answer.status,
+            time_to_first_chunk=answer.time_to_first_chunk,
+            response_id=seen.response_id,
+            response_model=seen.response_model,
+            finish_reasons=seen.finish_reasons,
+            input_tokens=seen.input_tokens,
+            output_tokens=seen.output_tokens,
+            message=read_message(answer.response),
+            headers=allowed_headers(answer.headers),
+            raw=answer.raw,
+            error_type=answer.error_type,
+            error=answer.error,
+        )
+
+    def given(self, exchange_id: str, response: Body) -> ExchangeFinish:
+        """The row that ends an agent exchange with a completion."""
+        seen = summary(response)
+        return ExchangeFinish(
+            id=exchange_id,
+            finished_at=self.now(),
+            finish_state="complete",
+            status=200,
+            time_to_first_chunk=None,
+            response_id=seen.response_id,
+            response_model=seen.response_model,
+            finish_reasons=seen.finish_reasons,
+            input_tokens=seen.input_tokens,
+            output_tokens=seen.output_tokens,
+            message=read_message(response),
+        )
+
+    def failed(
+        self, exchange_id: str, finish_state: str, *, status: int | None, error_type: str, error: str
+    ) -> ExchangeFinish:
+        """The row that ends an exchange without a completion."""
+        return ExchangeFinish(
+            id=exchange_id,
+            finished_at=self.now(),
+            finish_state=finish_state,
+            status=status,
+            time_to_first_chunk=None,
+            error_type=error_type,
+            error=error,
+        )
+
+    def delivered(self, exchange_id: str) -> None:
+        """The answer's last byte was handed to the agent's connection."""
+        self.log.put(ExchangeDelivered(exchange_id, self.now()))

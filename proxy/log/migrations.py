@@ -1,0 +1,237 @@
+"""The schema of the log, as numbered steps that are only ever added to.
+
+A log's version is the number of steps that made it; it stands in the table `meta`. Every
+step runs in a transaction of its own, together with its number. JSON columns hold compact
+JSON text; times are Unix seconds; `seq` grows with every write of a row that has it, over
+all tables, so that a reader may ask for what is new.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from sqlite_utils import Database
+
+APPLICATION = "wildtoolbench-proxy"
+
+_TABLES = (
+    """CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    created_at REAL NOT NULL,
+    config TEXT NOT NULL,       -- JSON object, no secrets
+    config_hash TEXT NOT NULL,
+    versions TEXT NOT NULL      -- JSON object: program -> version
+)""",
+    """CREATE TABLE scenarios (
+    hash TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
+    record TEXT NOT NULL,       -- JSON object: the scenario in plain keys
+    source TEXT NOT NULL,
+    source_sha256 TEXT NOT NULL
+)""",
+    """CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    run_id TEXT NOT NULL REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    name TEXT NOT NULL,         -- what URLs use
+    scenario_id TEXT NOT NULL,
+    scenario_hash TEXT NOT NULL REFERENCES scenarios(hash),
+    epoch INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    opened_at REAL NOT NULL,
+    UNIQUE (run_id, scenario_id, epoch, attempt)
+)""",
+    """CREATE TABLE turns (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    task INTEGER NOT NULL,      -- from 0
+    kind TEXT NOT NULL,         -- task | reply
+    text TEXT NOT NULL,
+    opened_at REAL NOT NULL,
+    PRIMARY KEY (session_id, turn)
+)""",
+    """CREATE TABLE tasks (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    task INTEGER NOT NULL,      -- from 0
+    seq INTEGER NOT NULL,
+    ending TEXT NOT NULL,       -- closed | stopped | max_steps | agent_stopped
+    ended_at REAL NOT NULL,
+    PRIMARY KEY (session_id, task)
+)""",
+    """CREATE TABLE messages (
+    hash TEXT PRIMARY KEY,
+    body TEXT NOT NULL          -- JSON: one chat message
+)""",
+    """CREATE TABLE chains (
+    hash TEXT PRIMARY KEY,      -- names the history that ends here
+    parent TEXT REFERENCES chains(hash),
+    message TEXT NOT NULL REFERENCES messages(hash),
+    position INTEGER NOT NULL   -- from 0
+)""",
+    """CREATE TABLE tool_lists (
+    hash TEXT PRIMARY KEY,
+    body TEXT NOT NULL          -- JSON: the `tools` array of a request
+)""",
+    """CREATE TABLE exchanges (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,       -- of the last write
+    arrival INTEGER NOT NULL,   -- seq of the first write: the order in which they began
+    side TEXT NOT NULL,         -- agent | provider
+    parent_id TEXT REFERENCES exchanges(id) ON DELETE CASCADE,
+    run_id TEXT REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    session_id TEXT REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER,
+    correlation TEXT,           -- how the session was found
+    reason TEXT,                -- why it is a side call; null on the main thread
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    started_at REAL NOT NULL,
+    finished_at REAL,
+    delivered_at REAL,          -- when the terminal event was written to the agent
+    finish_state TEXT NOT NULL, -- pending until finished
+    status INTEGER,
+    stream INTEGER NOT NULL,
+    time_to_first_chunk REAL,   -- seconds
+    request_model TEXT,
+    response_model TEXT,
+    response_id TEXT,
+    finish_reasons TEXT,        -- JSON array
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    error_type TEXT,
+    error TEXT,
+    key_hash TEXT,              -- tells two keys apart
+    request_sha256 TEXT NOT NULL,
+    request_headers TEXT NOT NULL,  -- JSON object, allow-listed
+    response_headers TEXT,          -- JSON object, allow-listed
+    message_count INTEGER,      -- null if the request had no messages
+    tip TEXT REFERENCES chains(hash),           -- the request's messages
+    tools TEXT REFERENCES tool_lists(hash),     -- the request's tools
+    body TEXT,                  -- JSON: the request without messages and tools
+    changes TEXT NOT NULL,      -- JSON array: what the proxy changed
+    output_message TEXT REFERENCES messages(hash),
+    raw BLOB                    -- the answer's bytes as received, zlib
+)""",
+    """CREATE TABLE steps (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    task INTEGER NOT NULL,      -- from 0
+    step INTEGER NOT NULL,      -- from 0
+    seq INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    exchange_id TEXT NOT NULL REFERENCES exchanges(id) ON DELETE CASCADE,
+    decided_at REAL NOT NULL,
+    decision TEXT NOT NULL,     -- observe | ask | close | stop
+    reason TEXT,                -- why it was stopped
+    nodes TEXT NOT NULL,        -- JSON array: positions in the reference
+    message TEXT NOT NULL REFERENCES messages(hash),
+    PRIMARY KEY (session_id, task, step)
+)""",
+    """CREATE TABLE tool_calls (
+    session_id TEXT NOT NULL,
+    task INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    position INTEGER NOT NULL,  -- in the step, from 0
+    tool_call_id TEXT,
+    name TEXT NOT NULL,
+    arguments TEXT,             -- as the model wrote it
+    observation TEXT,           -- what it was told
+    node INTEGER,               -- position in the reference that the observation came from
+    PRIMARY KEY (session_id, task, step, position),
+    FOREIGN KEY (session_id, task, step) REFERENCES steps(session_id, task, step) ON DELETE CASCADE
+)""",
+)
+
+_TOOL_CALL_LOG = """
+SELECT
+    sessions.run_id AS run,
+    sessions.name AS session,
+    sessions.scenario_id AS scenario,
+    sessions.epoch AS epoch,
+    sessions.attempt AS attempt,
+    tool_calls.task + 1 AS task,
+    tool_calls.step + 1 AS step,
+    tool_calls.position + 1 AS position,
+    tool_calls.name AS name,
+    tool_calls.arguments AS arguments,
+    tool_calls.observation AS observation,
+    steps.decision AS decision,
+    steps.reason AS reason,
+    steps.decided_at AS decided_at
+FROM tool_calls
+JOIN steps USING (session_id, task, step)
+JOIN sessions ON sessions.id = tool_calls.session_id
+ORDER BY sessions.seq, tool_calls.task, tool_calls.step, tool_calls.position
+"""
+
+
+def _first_schema(db: Database) -> None:
+    """Tables, indexes and the view `tool_call_log`, in which all numbers count from 1.
+
+    Which tool calls did a session make, with which arguments, in which order, and what
+    were they told?
+
+        select task, step, name, arguments, observation
+        from tool_call_log where session = 'ledger_1.e1' order by task, step, position
+    """
+    for statement in _TABLES:
+        db.execute(statement)
+    for table in ("sessions", "turns", "tasks", "steps", "exchanges"):
+        db.table(table).create_index(["seq"], unique=True)
+    db.table("sessions").create_index(["run_id", "name"])
+    for columns in (["session_id", "arrival"], ["run_id", "arrival"], ["parent_id"]):
+        db.table("exchanges").create_index(columns)
+    db.table("steps").create_index(["exchange_id"])
+    db.create_view("tool_call_log", _TOOL_CALL_LOG)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema,)
+"""Append only: a step that has been released is never changed."""
+
+
+def version_of(connection: sqlite3.Connection) -> int | None:
+    """The schema version of a log; 0 for an empty database; None if it is something else."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables:
+        return 0
+    if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] != ["key", "value"]:
+        return None
+    meta = dict(tuple(row) for row in connection.execute("SELECT key, value FROM meta"))
+    return int(meta["schema_version"]) if meta.get("application") == APPLICATION else None
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    now: Callable[[], float],
+    migrations: tuple[Callable[[Database], None], ...] = MIGRATIONS,
+) -> None:
+    """Bring an open log to the newest version, one transaction for each step.
+
+    Takes the write lock even when there is nothing to do, so that a log that cannot be
+    written is found out now.
+    """
+    db = Database(connection)
+    for number in range(len(migrations) + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if number == 0:
+                _make_meta(connection, now)
+            elif number > _schema_version(connection):
+                migrations[number - 1](db)
+                connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (number,))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _make_meta(connection: sqlite3.Connection, now: Callable[[], float]) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value)")
+    values = (("application", APPLICATION), ("schema_version", 0), ("seq", 0), ("created_at", now()))
+    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values)
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()[0])

@@ -1,0 +1,183 @@
+"""What a restarted proxy needs of a run, read from the log alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from proxy.log.database import reading
+from proxy.log.rows import RunRow, ScenarioRow, SessionRow, StepRow, TaskEndRow, ToolCallRow, TurnRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExchange:
+    """An agent exchange of the main thread, with the outcome that a re-sent request gets.
+
+    `message` is what the agent was answered; `error` is scrubbed text.
+    """
+
+    id: str
+    turn: int
+    request_sha256: str
+    started_at: float
+    finish_state: str
+    status: int | None
+    response_id: str | None
+    finish_reasons: tuple[str, ...]
+    message: dict[str, Any] | None
+    error_type: str | None
+    error: str | None
+    delivered_at: float | None
+
+    @property
+    def finished(self) -> bool:
+        return self.finish_state != "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A Session attempt as far as it was played, everything in the order in which it happened."""
+
+    row: SessionRow
+    turns: tuple[TurnRow, ...]
+    steps: tuple[StepRow, ...]
+    ends: tuple[TaskEndRow, ...]
+    exchanges: tuple[StoredExchange, ...]
+
+    def outcome(self, turn: int) -> StoredExchange | None:
+        """The last exchange of a Turn: the last finished one, if any of them finished."""
+        found = [exchange for exchange in self.exchanges if exchange.turn == turn]
+        finished = [exchange for exchange in found if exchange.finished]
+        return max(finished or found, key=found.index, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A Run with its Scenarios and all its Session attempts, in the order of their opening."""
+
+    row: RunRow
+    scenarios: tuple[ScenarioRow, ...]
+    sessions: tuple[StoredSession, ...]
+
+
+def read_runs(path: str | os.PathLike[str]) -> tuple[RunRow, ...]:
+    """The Runs of a log, the oldest first. Raises LogError."""
+    with reading(path) as connection:
+        return tuple(_run(row) for row in connection.execute(f"{_RUNS} ORDER BY created_at, rowid"))
+
+
+def read_run(path: str | os.PathLike[str], run_id: str) -> StoredRun | None:
+    """One Run with all that was played of it; None if the log has no such Run. Raises LogError."""
+    with reading(path) as connection:
+        row = connection.execute(f"{_RUNS} WHERE id = ?", (run_id,)).fetchone()
+        return None if row is None else _stored_run(connection, _run(row))
+
+
+def read_history(connection: sqlite3.Connection, tip: str | None) -> list[Any]:
+    """The messages of the history that ends with `tip` (the column of that name in `exchanges`)."""
+    return [json.loads(body) for (body,) in connection.execute(_HISTORY, (tip,))]
+
+
+_RUNS = "SELECT id, created_at, config, config_hash, versions FROM runs"
+_SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WHERE hash IN
+    (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
+_SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
+    FROM sessions WHERE run_id = ? ORDER BY seq"""
+_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at
+    FROM turns JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY turns.seq"""
+_ENDS = """SELECT session_id, task, ending, ended_at
+    FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY tasks.seq"""
+_STEPS = """SELECT session_id, task, step, turn, exchange_id, decided_at, decision, body, nodes, reason
+    FROM steps JOIN sessions ON sessions.id = session_id JOIN messages ON messages.hash = message
+    WHERE run_id = ? ORDER BY steps.seq"""
+_CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.name, arguments, observation,
+    node FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
+    ORDER BY session_id, task, step, position"""
+_EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, finish_state, status, response_id,
+    finish_reasons, messages.body AS answer, error_type, error, delivered_at
+    FROM exchanges LEFT JOIN messages ON messages.hash = output_message
+    WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
+    ORDER BY arrival"""
+_HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
+        SELECT parent, message, position FROM chains WHERE hash = ?
+        UNION ALL
+        SELECT chains.parent, chains.message, chains.position
+        FROM chains JOIN history ON chains.hash = history.parent)
+    SELECT body FROM history JOIN messages ON messages.hash = message ORDER BY position"""
+
+
+def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
+    def query(sql: str) -> list[sqlite3.Row]:
+        return connection.execute(sql, (run.id,)).fetchall()
+
+    turns, ends = _by_session(query(_TURNS)), _by_session(query(_ENDS))
+    steps, exchanges = _by_session(query(_STEPS)), _by_session(query(_EXCHANGES))
+    calls: dict[tuple[str, int, int], list[ToolCallRow]] = defaultdict(list)
+    for session, task, step, *values in query(_CALLS):
+        calls[session, task, step].append(ToolCallRow(*values))
+    sessions = tuple(
+        StoredSession(
+            row=SessionRow(*row),
+            turns=tuple(TurnRow(*turn) for turn in turns[row["id"]]),
+            steps=tuple(_step(step, calls[tuple(step)[:3]]) for step in steps[row["id"]]),
+            ends=tuple(TaskEndRow(*end) for end in ends[row["id"]]),
+            exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
+        )
+        for row in query(_SESSIONS)
+    )
+    return StoredRun(run, tuple(_scenario(row) for row in query(_SCENARIOS)), sessions)
+
+
+def _by_session(found: list[sqlite3.Row]) -> dict[str, list[sqlite3.Row]]:
+    groups: dict[str, list[sqlite3.Row]] = defaultdict(list)
+    for row in found:
+        groups[row["session_id"]].append(row)
+    return groups
+
+
+def _run(row: sqlite3.Row) -> RunRow:
+    run_id, created_at, config, config_hash, versions = row
+    return RunRow(run_id, created_at, json.loads(config), config_hash, json.loads(versions))
+
+
+def _scenario(row: sqlite3.Row) -> ScenarioRow:
+    name, scenario_id, record, source, source_sha256 = row
+    return ScenarioRow(name, scenario_id, json.loads(record), source, source_sha256)
+
+
+def _step(row: sqlite3.Row, calls: list[ToolCallRow]) -> StepRow:
+    session, task, step, turn, exchange, decided_at, decision, body, nodes, reason = row
+    return StepRow(
+        session_id=session,
+        task=task,
+        step=step,
+        turn=turn,
+        exchange_id=exchange,
+        decided_at=decided_at,
+        decision=decision,
+        message=json.loads(body),
+        nodes=tuple(json.loads(nodes)),
+        reason=reason,
+        calls=tuple(calls),
+    )
+
+
+def _exchange(row: sqlite3.Row) -> StoredExchange:
+    return StoredExchange(
+        id=row["id"],
+        turn=row["turn"],
+        request_sha256=row["request_sha256"],
+        started_at=row["started_at"],
+        finish_state=row["finish_state"],
+        status=row["status"],
+        response_id=row["response_id"],
+        finish_reasons=tuple(json.loads(row["finish_reasons"] or "[]")),
+        message=None if row["answer"] is None else json.loads(row["answer"]),
+        error_type=row["error_type"],
+        error=row["error"],
+        delivered_at=row["delivered_at"],
+    )

@@ -1,0 +1,131 @@
+"""Passing requests through as they are, chunk by chunk, and writing down what passed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from proxy.journal import Journal
+from proxy.log.redaction import allowed_headers
+from proxy.log.rows import ExchangeFinish
+from proxy.provider import Forwarded, Provider, ProviderFailure
+from proxy.wire.answer import AnswerReader, Failure
+from proxy.wire.chat import read_message, summary
+from proxy.wire.errors import PROVIDER_ERROR, ApiError
+
+CHAT_PATH = "/chat/completions"
+
+
+class Recorder:
+    """Forwards agent requests verbatim. Each is an exchange of its own, whatever becomes of it."""
+
+    def __init__(self, provider: Provider, journal: Journal) -> None:
+        self._provider = provider
+        self._journal = journal
+
+    async def relay(
+        self, request: web.Request, raw: bytes, path: str, exchange_id: str, *, stream: bool
+    ) -> web.StreamResponse:
+        """Answers `request` with what the provider says. Raises ApiError if it says nothing."""
+        began = self._journal.now()
+        headers = request.headers.items()
+        try:
+            async with self._provider.forward(request.method, path, headers, raw) as forwarded:
+                content_type = forwarded.headers.get("Content-Type", "")
+                reader = AnswerReader(forwarded.status, content_type, stream=stream, chat=path == CHAT_PATH)
+                passing = _Passing(self._journal, exchange_id, forwarded, reader, began)
+                return await passing.run(request)
+        except ProviderFailure as exc:
+            failure = exc.failure
+            await self._journal.log.commit(
+                self._journal.failed(
+                    exchange_id,
+                    failure.finish_state,
+                    status=502,
+                    error_type=failure.error_type,
+                    error=failure.text,
+                )
+            )
+            raise ApiError(502, failure.text, PROVIDER_ERROR, failure.error_type) from exc
+
+
+class _Passing:
+    """One answer on its way from the provider to the agent."""
+
+    def __init__(
+        self, journal: Journal, exchange_id: str, forwarded: Forwarded, reader: AnswerReader, began: float
+    ) -> None:
+        self._journal = journal
+        self._id = exchange_id
+        self._forwarded = forwarded
+        self._reader = reader
+        self._began = began
+        self._first: float | None = None
+
+    async def run(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=self._forwarded.status, headers=self._forwarded.headers)
+        cut: Failure | None = None
+        try:
+            await response.prepare(request)
+            cut, held = await self._copy(response)
+            await self._journal.log.commit(self._finish(cut))
+            if cut is not None:
+                # The agent must see a broken answer as broken.
+                break_off(request)
+                return response
+            await response.write(held)
+            await response.write_eof()
+        except (ConnectionError, asyncio.CancelledError) as exc:
+            if cut is None:
+                self._journal.log.put(self._finish(None, gone=True))
+            if isinstance(exc, asyncio.CancelledError):
+                raise
+        return response
+
+    async def _copy(self, response: web.StreamResponse) -> tuple[Failure | None, bytes]:
+        """Copies all but what ends the answer: that must wait until the row is written."""
+        events = self._forwarded.headers.get("Content-Type", "").startswith("text/event-stream")
+        held = b""
+        try:
+            async for chunk in self._forwarded.chunks():
+                if self._first is None:
+                    self._first = self._journal.now() - self._began
+                self._reader.feed(chunk)
+                if held:
+                    await response.write(held)
+                    held = b""
+                if self._reader.done or not events:
+                    held = chunk
+                else:
+                    await response.write(chunk)
+        except ProviderFailure as exc:
+            return exc.failure, b""
+        return None, held
+
+    def _finish(self, cut: Failure | None, *, gone: bool = False) -> ExchangeFinish:
+        reading = self._reader.finish(cut)
+        seen = summary(reading.response)
+        return ExchangeFinish(
+            id=self._id,
+            finished_at=self._journal.now(),
+            finish_state="client_abort" if gone else reading.finish_state,
+            status=self._forwarded.status,
+            time_to_first_chunk=self._first,
+            response_id=seen.response_id,
+            response_model=seen.response_model,
+            finish_reasons=seen.finish_reasons,
+            input_tokens=seen.input_tokens,
+            output_tokens=seen.output_tokens,
+            message=read_message(reading.response),
+            headers=allowed_headers(self._forwarded.headers),
+            raw=bytes(self._reader.raw),
+            error_type="client_disconnected" if gone else reading.error_type,
+            error="the agent left before the answer was over" if gone else reading.error,
+        )
+
+
+def break_off(request: web.Request) -> None:
+    """Cuts the connection, so that what was sent cannot be taken for a whole answer."""
+    if request.transport is not None:
+        request.transport.abort()

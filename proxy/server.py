@@ -1,0 +1,159 @@
+"""Puts the parts together and runs them: log, provider, sessions, HTTP server."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from aiohttp import web
+
+from proxy.app import Agents, build_app
+from proxy.control import Control
+from proxy.journal import Journal
+from proxy.log.rows import RunRow, ScenarioRow
+from proxy.log.writer import LogWriter
+from proxy.provider import Provider
+from proxy.recording import Recorder
+from proxy.sessions import Registry, World
+from proxy.settings import Settings, config_hash
+from proxy.simulate.policies import parse_policy
+from proxy.simulate.server import running as simulating
+from proxy.wire.endpoint import display_url
+from scenarios.load import ScenarioFile, load
+from scenarios.types import Scenario
+
+SIMULATED = "sim:"
+DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A proxy that takes requests. `token` opens its control API."""
+
+    base_url: str
+    token: str
+    run_id: str
+
+
+class StartError(Exception):
+    """The proxy cannot start; one line that says why and how to mend it."""
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    now: Callable[[], float] = time.time,
+    environ: Mapping[str, str] = os.environ,
+) -> AsyncIterator[Running]:
+    """Runs a proxy until the block is left; then drains the log and closes it.
+
+    Raises StartError, ScenarioError, PolicyError or LogError for what a user can mend.
+    """
+    files = load(settings.scenarios, settings.language) if settings.scenarios else ()
+    scenarios = [scenario for file in files for scenario in file.scenarios]
+    async with AsyncExitStack() as stack:
+        base_url = await _provider_url(stack, settings, scenarios)
+        key = _provider_key(settings, environ)
+        try:
+            provider = await stack.enter_async_context(Provider(base_url, key))
+        except ValueError as exc:
+            raise StartError(str(exc)) from exc
+        log = stack.enter_context(LogWriter.open(settings.log, now=now))
+        run = _run_row(settings, files, now())
+        log.put(run, *_scenario_rows(files))
+        journal = Journal(log, now, lambda: secrets.token_hex(8))
+        world = World(
+            run.id,
+            provider,
+            journal,
+            settings.play,
+            simulated=settings.provider.startswith(SIMULATED),
+            model=settings.model,
+            abandon_after=settings.abandon_after,
+        )
+        registry = Registry(world, scenarios) if scenarios else None
+        token = secrets.token_urlsafe(24)
+        control = (
+            None if registry is None else Control(registry, token, {"run": run.id, "config": run.config})
+        )
+        agents = Agents(
+            registry, Recorder(provider, journal), journal, provider_key=key, keep_alive=settings.keep_alive
+        )
+        url = await _listen(stack, build_app(agents, control), settings)
+        if registry is not None:
+            stack.push_async_callback(registry.close)
+        await log.commit()
+        yield Running(url, token, run.id)
+
+
+async def _provider_url(stack: AsyncExitStack, settings: Settings, scenarios: list[Scenario]) -> str:
+    if not settings.provider.startswith(SIMULATED):
+        return settings.provider
+    policy = parse_policy(settings.provider.removeprefix(SIMULATED))
+    return await stack.enter_async_context(simulating(scenarios, policy))
+
+
+def _provider_key(settings: Settings, environ: Mapping[str, str]) -> str | None:
+    if settings.provider.startswith(SIMULATED) or settings.provider_key_env is None:
+        return None
+    key = environ.get(settings.provider_key_env, "")
+    if not key:
+        raise StartError(
+            f"the environment variable {settings.provider_key_env} is not set: "
+            "put the provider's key into it, or leave --provider-key-env out to pass the agent's key on"
+        )
+    return key
+
+
+async def _listen(stack: AsyncExitStack, app: web.Application, settings: Settings) -> str:
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=5.0)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, settings.host, settings.port)
+    try:
+        await site.start()
+    except OSError as exc:
+        raise StartError(
+            f"cannot listen on {settings.host} port {settings.port}: {exc.strerror or exc}; "
+            "choose another --port (0 takes a free one)"
+        ) from exc
+    host, port = runner.addresses[0][:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def _run_row(settings: Settings, files: tuple[ScenarioFile, ...], now: float) -> RunRow:
+    config: dict[str, Any] = {
+        "mode": "play" if files else "record",
+        "provider": settings.provider
+        if settings.provider.startswith(SIMULATED)
+        else display_url(settings.provider),
+        "model": settings.model,
+        "language": settings.language,
+        "scenarios": [{"file": file.path.name, "sha256": file.sha256} for file in files],
+        **settings.play.as_json(),
+    }
+    moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
+    versions = {
+        "wildtoolbench-proxy": version("wildtoolbench-proxy"),
+        "python": platform.python_version(),
+        "aiohttp": version("aiohttp"),
+    }
+    return RunRow(f"{moment}-{secrets.token_hex(2)}", now, config, config_hash(config), versions)
+
+
+def _scenario_rows(files: tuple[ScenarioFile, ...]) -> list[ScenarioRow]:
+    return [
+        ScenarioRow(scenario.hash, scenario.id, scenario.record, file.path.name, file.sha256)
+        for file in files
+        for scenario in file.scenarios
+    ]

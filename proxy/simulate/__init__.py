@@ -1,0 +1,1 @@
+"""A scripted OpenAI-compatible provider: plays scenarios over real HTTP, offline."""

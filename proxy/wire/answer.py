@@ -1,0 +1,205 @@
+"""Judge a provider's answer: is it whole, and what does it say?
+
+Used for answers that are read to their end at once and for those that are passed on
+chunk by chunk. `finish_state` is one of `proxy.log.rows.FINISH_STATES`:
+
+- `complete`: a 2xx answer that came to its end.
+- `provider_abort`: the connection broke, fell silent, or the stream ended too early.
+- `error_event`: the stream reported an error.
+- `provider_error`: an error status, or a body that is no answer.
+
+`error_type` is the status as text (`"429"`), or one of the constants below.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from proxy.wire.chat import read_message
+from proxy.wire.fold import Fold
+from proxy.wire.sse import Event, SSEDecoder
+
+CONNECT_FAILURE = "connect_failure"
+CONNECT_TIMEOUT = "connect_timeout"
+DNS_FAILURE = "dns_failure"
+TLS_FAILURE = "tls_failure"
+READ_TIMEOUT = "read_timeout"
+CONNECTION_LOST = "connection_lost"
+PROTOCOL_ERROR = "protocol_error"
+"""The bytes are not HTTP, or are compressed in a way we cannot read."""
+STREAM_ENDED_EARLY = "stream_ended_early"
+NOT_JSON = "not_json"
+NOT_AN_OBJECT = "not_an_object"
+NO_MESSAGE = "no_message"
+"""JSON, but without `choices[0].message`."""
+ERROR_BODY = "error_body"
+"""Status 200 with an `error` inside."""
+ERROR_EVENT = "error_event"
+
+_CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
+_KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key)-[\w-]{8,}|\bAIza[\w-]{20,}|(?i:\bbearer\s+)[\w.~+/=-]{8,}")
+_MAX_ERROR = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no whole answer. `text` is one line without secrets."""
+
+    finish_state: str
+    error_type: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer comes to. `response` is the whole completion, None unless `complete`."""
+
+    finish_state: str
+    response: dict[str, Any] | None = None
+    error_type: str | None = None
+    error: str | None = None
+
+
+class AnswerReader:
+    """Takes an answer's bytes as they come; `finish()` says what they amount to.
+
+    `stream`: the request asked for a stream. What came is what counts, though: plain
+    JSON is read for what it is, and so is a stream that nobody asked for. `chat=False`
+    is for other endpoints: any JSON object, or any stream, is then a whole answer.
+    """
+
+    def __init__(self, status: int, content_type: str = "", *, stream: bool, chat: bool = True) -> None:
+        self.status = status
+        self.raw = bytearray()
+        self.started = False
+        """An event with data has come (streams only)."""
+        self.done = False
+        """The stream has said so itself: `[DONE]` or an error event."""
+        self._chat = chat
+        self._events = 200 <= status < 300 and (stream or content_type.startswith("text/event-stream"))
+        self._decoder = SSEDecoder()
+        self._fold = Fold()
+        self._failure: Failure | None = None
+
+    def feed(self, data: bytes) -> None:
+        self.raw += data
+        if self._events:
+            for event in self._decoder.feed(data):
+                self._take(event)
+
+    def finish(self, cut: Failure | None = None) -> Reading:
+        """The verdict. `cut` says how the connection failed, if it did."""
+        failure = self._fault(cut)
+        if failure is not None:
+            return Reading(failure.finish_state, None, failure.error_type, failure.text)
+        return Reading("complete", self._fold.response() if self._is_stream() else parse_json(self.raw))
+
+    def _fault(self, cut: Failure | None) -> Failure | None:
+        if not 200 <= self.status < 300:
+            return _status_failure(self.status, bytes(self.raw))
+        if self._is_stream():
+            return self._stream_fault(cut)
+        return cut or _body_fault(bytes(self.raw), self._chat)
+
+    def _is_stream(self) -> bool:
+        return self._events and (self.started or not self.raw.lstrip().startswith(b"{"))
+
+    def _stream_fault(self, cut: Failure | None) -> Failure | None:
+        if cut is None and not self.done:
+            for event in self._decoder.flush():
+                # The tail of a stream that was cut inside an event is no fault of its own.
+                if event.data.strip() == "[DONE]" or parse_json(event.data) is not None:
+                    self._take(event)
+        if self._failure is not None:
+            return self._failure
+        if not self._chat:
+            return None if self.done else cut
+        if not (self.done or self._fold.finished):
+            return cut or Failure(
+                "provider_abort", STREAM_ENDED_EARLY, "the stream ended without finish_reason or [DONE]"
+            )
+        if read_message(self._fold.response()) is None:
+            return Failure("provider_error", NO_MESSAGE, "the stream held no message")
+        return None
+
+    def _take(self, event: Event) -> None:
+        data = event.data.strip()
+        if not data or self.done:
+            return
+        self.started = True
+        if data == "[DONE]":
+            self.done = True
+            return
+        chunk = parse_json(data)
+        is_error = event.event == "error"
+        if is_error or (isinstance(chunk, dict) and chunk.get("error")):
+            text = _error_text(chunk) or one_line(data) or "no reason given"
+            self._failure = Failure("error_event", ERROR_EVENT, f"error in the stream: {text}")
+            self.done = True
+        elif self._chat and not isinstance(chunk, dict) and event.event in ("", "message"):
+            kind = NOT_JSON if chunk is None else NOT_AN_OBJECT
+            self._failure = Failure(
+                "provider_error", kind, f"a chunk is no JSON object: {one_line(data, 80)}"
+            )
+        else:
+            self._fold.add(chunk)
+
+
+def read_answer(
+    status: int, content_type: str, raw: bytes, *, stream: bool = False, chat: bool = True
+) -> Reading:
+    """Judge an answer of which all bytes are at hand."""
+    reader = AnswerReader(status, content_type, stream=stream, chat=chat)
+    reader.feed(raw)
+    return reader.finish()
+
+
+def parse_json(data: bytes | bytearray | str) -> Any:
+    """The JSON value, or None for what is not JSON (and for null)."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def one_line(text: str, limit: int = _MAX_ERROR) -> str:
+    """Foreign text fit for a log line: no control characters, nothing like a key, not long."""
+    line = _KEY.sub("[key]", _CONTROL.sub(" ", text).strip())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def _body_fault(raw: bytes, chat: bool) -> Failure | None:
+    body = parse_json(raw)
+    if body is None:
+        shown = one_line(raw[:200].decode("utf-8", "replace"), 80) or "nothing"
+        return Failure("provider_error", NOT_JSON, f"the answer is not JSON: {shown}")
+    if not isinstance(body, dict):
+        return Failure("provider_error", NOT_AN_OBJECT, "the answer is JSON, but not an object")
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    for part in (body, first):
+        if isinstance(part, dict) and part.get("error"):
+            return Failure("provider_error", ERROR_BODY, f"error in the answer: {_error_text(part)}")
+    if chat and read_message(body) is None:
+        return Failure("provider_error", NO_MESSAGE, "the answer has no choices[0].message")
+    return None
+
+
+def _status_failure(status: int, raw: bytes) -> Failure:
+    text = _error_text(parse_json(raw)) or one_line(raw[:1000].decode("utf-8", "replace"), 200)
+    if 300 <= status < 400:
+        text = "a redirect, which is not followed: use the address it leads to as provider URL"
+    return Failure("provider_error", str(status), f"HTTP {status}: {text}" if text else f"HTTP {status}")
+
+
+def _error_text(body: object) -> str:
+    """The message of an error body, wherever a provider puts it."""
+    for key in ("error", "message", "detail", "msg"):
+        if isinstance(body, dict) and body.get(key):
+            body = body[key]
+    if isinstance(body, str):
+        return one_line(body)
+    return one_line(json.dumps(body, ensure_ascii=False)) if body else ""

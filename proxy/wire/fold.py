@@ -1,0 +1,207 @@
+"""Fold the chunks of a streamed chat completion into the whole one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeGuard
+
+TEXT_FIELDS = ("content", "refusal", "reasoning_content", "reasoning", "thinking")
+"""Message fields that arrive in pieces; every other scalar arrives whole."""
+
+_IGNORED = frozenset({"object", "choices", "usage", "error", "obfuscation"})
+
+
+class Fold:
+    """Collects `chat.completion.chunk` objects; `response()` is the `chat.completion`.
+
+    Lenient on purpose: whatever is missing or malformed is passed over, never raised.
+    """
+
+    def __init__(self) -> None:
+        self._top: dict[str, Any] = {}
+        self._usage: dict[str, Any] | None = None
+        self._choices: dict[int, _Choice] = {}
+
+    @property
+    def finished(self) -> bool:
+        """Every choice seen so far (at least one) has its finish_reason."""
+        return bool(self._choices) and all(c.fields.get("finish_reason") for c in self._choices.values())
+
+    def add(self, chunk: object) -> None:
+        """Take in one parsed chunk."""
+        if not isinstance(chunk, dict):
+            return
+        for key, value in chunk.items():
+            if value is not None and key not in _IGNORED:
+                # The first id, model and time name the completion; later values of
+                # anything else (a running counter, say) are newer knowledge.
+                if key in ("id", "created", "model"):
+                    self._top.setdefault(key, value)
+                else:
+                    self._top[key] = value
+        if isinstance(chunk.get("usage"), dict):
+            self._usage = chunk["usage"]
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                index = choice.get("index")
+                self._choices.setdefault(index if _is_int(index) else 0, _Choice()).add(choice)
+
+    def response(self) -> dict[str, Any]:
+        """The whole completion; `choices` in the order of their index."""
+        response: dict[str, Any] = {"id": "", "object": "chat.completion", "created": 0, "model": ""}
+        response.update(self._top)
+        response["choices"] = [self._choices[index].whole(index) for index in sorted(self._choices)]
+        if self._usage is not None:
+            response["usage"] = self._usage
+        return response
+
+
+class _Choice:
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self._message: dict[str, Any] = {"role": "assistant", "content": None}
+        self._calls: list[_Call] = []
+        self._function_call: _Call | None = None
+
+    def add(self, choice: dict[str, Any]) -> None:
+        for key, value in choice.items():
+            if key == "logprobs" and isinstance(value, dict):
+                _extend(self.fields.setdefault("logprobs", {}), value)
+            elif value is not None and key not in ("index", "delta", "message"):
+                self.fields[key] = value
+        # A few servers put the whole message into one chunk.
+        delta = choice.get("delta") or choice.get("message")
+        if isinstance(delta, dict):
+            self._add_delta(delta)
+
+    def _add_delta(self, delta: dict[str, Any]) -> None:
+        for key, value in delta.items():
+            if key == "tool_calls":
+                for fragment in value if isinstance(value, list) else ():
+                    if isinstance(fragment, dict):
+                        self._call_for(fragment).add(fragment)
+            elif key == "function_call" and isinstance(value, dict):
+                self._function_call = self._function_call or _Call(0)
+                self._function_call.add({"function": value})
+            elif key in TEXT_FIELDS:
+                text = join_text(value) if isinstance(value, list) else value
+                if isinstance(text, str):
+                    self._message[key] = (self._message.get(key) or "") + text
+            elif isinstance(value, list):
+                old = self._message.get(key)
+                self._message[key] = (old if isinstance(old, list) else []) + value
+            elif value is not None:
+                self._message[key] = value
+
+    def _call_for(self, fragment: dict[str, Any]) -> _Call:
+        """The call that a fragment belongs to, by index; a new one where it starts one.
+
+        Servers that send index 0 for every call are told by a new id with a name. A
+        new id alone is no sign: some servers make one up for every fragment.
+        """
+        index = fragment.get("index")
+        if not _is_int(index):
+            return self._call_without_index(fragment)
+        same = [call for call in self._calls if call.index == index]
+        if same and not same[-1].is_other(fragment):
+            return same[-1]
+        self._calls.append(_Call(index))
+        return self._calls[-1]
+
+    def _call_without_index(self, fragment: dict[str, Any]) -> _Call:
+        last = self._calls[-1] if self._calls else None
+        if last is not None and not (last.is_other(fragment) or last.is_followed_by(fragment)):
+            return last
+        self._calls.append(_Call(max((call.index for call in self._calls), default=-1) + 1))
+        return self._calls[-1]
+
+    def whole(self, index: int) -> dict[str, Any]:
+        message = dict(self._message)
+        if self._calls:
+            message["tool_calls"] = [call.whole() for call in sorted(self._calls, key=lambda c: c.index)]
+        if self._function_call is not None:
+            message["function_call"] = self._function_call.function
+        return {"index": index, "message": message, "finish_reason": None, **self.fields}
+
+
+class _Call:
+    """One tool call in the making. Id, type and name are set; only arguments grow."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.function: dict[str, Any] = {"name": "", "arguments": ""}
+        self._fields: dict[str, Any] = {}
+
+    def add(self, fragment: dict[str, Any]) -> None:
+        for key, value in fragment.items():
+            # A later id is another name for the same call (see `_call_for`): keep the first.
+            if key in ("index", "function") or value in (None, "") or (key == "id" and "id" in self._fields):
+                continue
+            self._fields[key] = value
+        function = fragment.get("function")
+        for key, value in function.items() if isinstance(function, dict) else ():
+            if key == "arguments":
+                self._add_arguments(value)
+            elif value not in (None, ""):
+                self.function[key] = value
+
+    def _add_arguments(self, value: object) -> None:
+        old = self.function["arguments"]
+        if isinstance(value, str) and isinstance(old, str):
+            self.function["arguments"] = old + value
+        elif value is not None and old == "":
+            self.function["arguments"] = value
+
+    def is_other(self, fragment: dict[str, Any]) -> bool:
+        """The fragment has an id and a name, and the id is not this call's."""
+        new, mine = fragment.get("id"), self._fields.get("id")
+        return bool(new and mine and new != mine and _name(fragment))
+
+    def is_followed_by(self, fragment: dict[str, Any]) -> bool:
+        """Without index and id: a name begins a call once this one is complete or of another name."""
+        name = _name(fragment)
+        if not name or not self.function["name"] or (fragment.get("id") and "id" in self._fields):
+            return False
+        return name != self.function["name"] or _is_json(self.function["arguments"])
+
+    def whole(self) -> dict[str, Any]:
+        return {"type": "function", **self._fields, "function": self.function}
+
+
+def join_text(parts: Iterable[object]) -> str:
+    """The text of a list of content parts, other kinds of part left out."""
+    texts = []
+    for part in parts:
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(text, str):
+            texts.append(text)
+    return "".join(texts)
+
+
+def _name(fragment: dict[str, Any]) -> object:
+    function = fragment.get("function")
+    return function.get("name") if isinstance(function, dict) else None
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_json(text: object) -> bool:
+    if not isinstance(text, str):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _extend(target: dict[str, Any], more: dict[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, list):
+            target[key] = [*(target.get(key) or ()), *value]
+        elif value is not None:
+            target[key] = value

@@ -1,0 +1,49 @@
+"""The command line: wires the commands together. Each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "serve": ("proxy.cli:serve", "Stand between agents and their LLM provider."),
+    "drive": ("proxy.cli:drive", "Play sessions against an agent."),
+    "demo": ("proxy.cli:demo", "Everything at once on the bundled scenarios, offline."),
+    "score": ("scoring.cli:score", "Metrics and verdicts from a log."),
+    "judge": ("scoring.cli:judge", "Score recorded replies without a proxy."),
+    "scenarios": ("scoring.scenarios_cli:scenarios", "List, show and check scenario files."),
+    "simulate": ("proxy.simulate.cli:simulate", "A scripted OpenAI-compatible provider."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs none of its commands' modules."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="wildtoolbench-proxy", prog_name="wildproxy")
+def main() -> None:
+    """Put any tool-using agent through WildToolBench sessions, unmodified.
+
+    Point the agent's base URL at the proxy, run sessions, score the log.
+    """
+
+
+if __name__ == "__main__":
+    sys.exit(main(prog_name="wildproxy"))

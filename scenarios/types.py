@@ -1,0 +1,110 @@
+"""The shared vocabulary: a Scenario, its Tasks and the Reference graph of each.
+
+Every type here is immutable. JSON values that came from a scenario file
+(`Tool.parameters`, `Node.arguments`, `Node.observation`) are kept as the plain
+objects `json.loads` gave and must not be changed by anybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ASK = "ask_user_for_required_parameters"
+CLOSE = "prepare_to_answer"
+PSEUDO_ACTIONS = frozenset({ASK, CLOSE})
+"""Reference actions that an assistant performs by replying in text."""
+
+LABELS = (
+    "Single-Tool",
+    "Parallel Multi-Tool",
+    "Sequential Multi-Tool",
+    "Mixed Multi-Tool",
+    "Clarify",
+    "Chat",
+)
+"""Task labels of the released data (facts: section 1, "Seven labels")."""
+
+SUBTYPES = ("Coreferential Reference", "Partial Information", "Long-Range Dependency")
+"""Turn subtypes of a Scenario's second and later Tasks (paper 3.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call of an assistant message.
+
+    `arguments` is the text exactly as the LLM wrote it; a provider that breaks
+    the protocol can put anything there, so it is `Any` and may be absent (None).
+    """
+
+    id: str | None
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a Reference: an action, what it observes, what it waits for.
+
+    `dependencies` are positions in the Task's `nodes`. `observation` is the mock
+    tool's answer (any JSON value); for the two pseudo-actions it is the gold
+    question or the gold final answer. `user_input` is the scripted reply to an ask.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    observation: Any
+    dependencies: tuple[int, ...] = ()
+    user_input: str | None = None
+
+    @property
+    def is_ask(self) -> bool:
+        return self.name == ASK
+
+    @property
+    def is_close(self) -> bool:
+        return self.name == CLOSE
+
+    @property
+    def is_call(self) -> bool:
+        return self.name not in PSEUDO_ACTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One user request and its Reference.
+
+    `subtype` is None for a Scenario's first Task, and where the data has none.
+    """
+
+    text: str
+    label: str
+    subtype: str | None
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One mock tool: `spec` is the JSON object as the file has it, unconverted."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One record of the benchmark.
+
+    `hash` is the sha256 (hex) of the record in plain keys, so the same content
+    has the same hash whichever key form or language column it was read from.
+    `record` is that plain-key record; `load.parse_record` reads it back.
+    """
+
+    id: str
+    date: str
+    tools: tuple[Tool, ...]
+    tasks: tuple[Task, ...]
+    hash: str
+    record: dict[str, Any]

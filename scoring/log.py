@@ -1,0 +1,242 @@
+"""Trajectories from a log, offline: the log alone, never a proxy.
+
+The log is opened read-only and is never made, changed or migrated here. What comes out
+depends on the log's content alone: same log, same Trajectories, in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scenarios.load import ScenarioError, parse_record
+from scenarios.types import Scenario
+from scoring.replies import read_reply
+from scoring.types import Reply, TaskTrajectory, Trajectory
+
+APPLICATION = "wildtoolbench-proxy"
+SCHEMA_VERSION = 1
+"""The schema that is read here: the newest one there is."""
+
+BUSY_SECONDS = 5.0
+NOT_PLAYED = "not played"
+NOT_ENDED = "not played to its end"
+
+_ENDED = frozenset({"closed", "stopped", "max_steps", "agent_stopped"})
+"""Endings that are the agent's doing: such a Task is scored."""
+
+_Result = TypeVar("_Result")
+
+
+class LogError(Exception):
+    """A log that cannot be read. One line: what, where, how to mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A Run, in short. `sessions` counts (scenario, epoch), whatever the attempts.
+
+    `model` is what was asked for in the Steps; several are joined by a comma; None if no
+    Step names one. `created_at` is in Unix seconds.
+    """
+
+    id: str
+    created_at: float
+    config: dict[str, Any]
+    sessions: int
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log at `path`. Every method reads one state of it and leaves nothing open."""
+
+    path: Path
+
+    def runs(self) -> list[RunInfo]:
+        """The Runs, the oldest first. Raises LogError."""
+        return _read(self.path, _runs)
+
+    def trajectories(self, run_id: str) -> list[Trajectory]:
+        """The last attempt of every Session of a Run, by scenario id in natural order, then epoch.
+
+        Raises LogError, also for a Run that is not there.
+        """
+        return _read(self.path, lambda connection: _trajectories(connection, self.path, run_id))
+
+
+def open_log(path: str | os.PathLike[str]) -> Log:
+    """A log that is there, is one of ours and has the schema that is read here; else LogError."""
+    log = Log(Path(path))
+    _read(log.path, lambda connection: None)
+    return log
+
+
+def natural(text: str) -> tuple[list[str | int], str]:
+    """A sort key by which `a_2` comes before `a_10`."""
+    parts = re.split(r"([0-9]+)", text)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], text
+
+
+_RUNS = """SELECT id, created_at, config,
+    (SELECT count(*) FROM (SELECT DISTINCT scenario_id, epoch FROM sessions WHERE run_id = runs.id))
+    FROM runs ORDER BY created_at, rowid"""
+_MODELS = """SELECT DISTINCT request_model FROM exchanges
+    WHERE run_id = ? AND request_model IS NOT NULL AND id IN (SELECT exchange_id FROM steps)
+    ORDER BY request_model"""
+_LAST_ATTEMPTS = """WITH last AS (
+        SELECT *, row_number() OVER (PARTITION BY scenario_id, epoch ORDER BY attempt DESC) AS place
+        FROM sessions WHERE run_id = :run)"""
+_SESSIONS = f"""{_LAST_ATTEMPTS} SELECT last.id, name, scenario_id, epoch, hash, record
+    FROM last JOIN scenarios ON hash = scenario_hash WHERE place = 1"""
+_STEPS = f"""{_LAST_ATTEMPTS} SELECT session_id, task, body
+    FROM last JOIN steps ON session_id = last.id JOIN messages ON messages.hash = message
+    WHERE place = 1 ORDER BY session_id, task, step"""
+_ENDS = f"""{_LAST_ATTEMPTS} SELECT session_id, task, ending
+    FROM last JOIN tasks ON session_id = last.id WHERE place = 1"""
+_TURNS = f"""{_LAST_ATTEMPTS} SELECT DISTINCT session_id, task
+    FROM last JOIN turns ON session_id = last.id WHERE place = 1"""
+_OUTCOMES = f"""{_LAST_ATTEMPTS}
+    SELECT exchanges.session_id, turns.task, finish_state, status, error_type, error
+    FROM last JOIN exchanges ON exchanges.session_id = last.id
+    JOIN turns ON turns.session_id = last.id AND turns.turn = exchanges.turn
+    WHERE place = 1 AND side = 'agent' AND reason IS NULL ORDER BY arrival"""
+
+
+def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
+    if path.is_dir() or not path.exists():
+        raise LogError(f"{path}: is a folder, not a log" if path.is_dir() else f"{path}: no such log")
+    try:
+        closed = not _has_wal(path)
+        result = _query(path, query, immutable=closed)
+        if closed and _has_wal(path):  # a writer has come: what was read may be a mixture
+            result = _query(path, query, immutable=False)
+    except sqlite3.Error as error:
+        if "not a database" in str(error):
+            raise LogError(f"{path}: is not a SQLite database, so not a log") from error
+        raise LogError(f"{path}: cannot be read as a log ({error})") from error
+    return result
+
+
+def _has_wal(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
+
+
+def _query(path: Path, query: Callable[[sqlite3.Connection], _Result], *, immutable: bool) -> _Result:
+    """Run `query` on one state of the log. With `immutable`, SQLite makes no files beside it."""
+    uri = path.resolve().as_uri() + "?mode=ro" + ("&immutable=1" if immutable else "")
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.execute("BEGIN")
+        _check_schema(connection, path)
+        return query(connection)
+    finally:
+        connection.close()
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    meta: Mapping[Any, Any] = {}
+    if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] == ["key", "value"]:
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+    if meta.get("application") != APPLICATION:
+        raise LogError(f"{path}: is a SQLite database, but not a log of {APPLICATION}")
+    version = meta.get("schema_version", 0)
+    if version < SCHEMA_VERSION:
+        raise LogError(f"{path}: is from an older version: run `wildproxy log migrate {path}`")
+    if version > SCHEMA_VERSION:
+        raise LogError(
+            f"{path}: is from a newer version (schema {version}, this one reads {SCHEMA_VERSION}): "
+            f"upgrade {APPLICATION}"
+        )
+
+
+def _runs(connection: sqlite3.Connection) -> list[RunInfo]:
+    found = []
+    for run_id, created_at, config, sessions in connection.execute(_RUNS).fetchall():
+        models = [model for (model,) in connection.execute(_MODELS, (run_id,))]
+        found.append(RunInfo(run_id, created_at, json.loads(config), sessions, ", ".join(models) or None))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """What a Run's last attempts hold, by (session, Task)."""
+
+    replies: Mapping[tuple[str, int], list[Reply]]
+    ends: Mapping[tuple[str, int], str]
+    begun: frozenset[tuple[str, int]]
+    failures: Mapping[tuple[str, int], str | None]
+
+
+def _trajectories(connection: sqlite3.Connection, path: Path, run_id: str) -> list[Trajectory]:
+    if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone() is None:
+        known = ", ".join(
+            name for (name,) in connection.execute("SELECT id FROM runs ORDER BY created_at, rowid")
+        )
+        raise LogError(f"{path}: has no run {run_id}; it has: {known or 'none'}")
+    played = _played(connection, run_id)
+    scenarios: dict[str, Scenario] = {}
+    found = []
+    for session, name, scenario_id, epoch, digest, record in connection.execute(_SESSIONS, {"run": run_id}):
+        if digest not in scenarios:
+            scenarios[digest] = _scenario(path, scenario_id, record)
+        scenario = scenarios[digest]
+        tasks = tuple(_task(played, (session, task)) for task in range(len(scenario.tasks)))
+        found.append((natural(scenario_id), epoch, Trajectory(name, epoch, scenario, tasks)))
+    return [trajectory for *_, trajectory in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _played(connection: sqlite3.Connection, run_id: str) -> _Played:
+    run = {"run": run_id}
+    replies: dict[tuple[str, int], list[Reply]] = defaultdict(list)
+    for session, task, body in connection.execute(_STEPS, run):
+        replies[session, task].append(_reply(json.loads(body)))
+    failures: dict[tuple[str, int], str | None] = {}
+    for session, task, *outcome in connection.execute(_OUTCOMES, run):
+        failures[session, task] = _failure(*outcome)
+    return _Played(
+        replies=replies,
+        ends={(session, task): ending for session, task, ending in connection.execute(_ENDS, run)},
+        begun=frozenset((session, task) for session, task in connection.execute(_TURNS, run)),
+        failures=failures,
+    )
+
+
+def _task(played: _Played, key: tuple[str, int]) -> TaskTrajectory:
+    replies = tuple(played.replies.get(key, ()))
+    ending = played.ends.get(key)
+    if ending in _ENDED:
+        return TaskTrajectory(replies)
+    reason = ending or played.failures.get(key)
+    if reason is None:
+        reason = NOT_ENDED if replies or key in played.begun else NOT_PLAYED
+    return TaskTrajectory(replies, finished=False, unfinished_reason=reason)
+
+
+def _failure(finish_state: str, status: int | None, error_type: str | None, error: str | None) -> str | None:
+    """How an exchange failed, in words; None if it did not, or is still open."""
+    failed = finish_state not in ("complete", "pending") or (status is not None and status >= 400)
+    if not failed:
+        return None
+    what = finish_state if finish_state != "complete" else "answered"
+    details = [f"status {status}"] if status is not None and status >= 400 else []
+    details += [detail for detail in (error_type, error) if detail]
+    return f"{what}: {', '.join(details)}" if details else what
+
+
+def _reply(message: object) -> Reply:
+    return read_reply(message) if isinstance(message, Mapping) else Reply(None)
+
+
+def _scenario(path: Path, scenario_id: str, record: str) -> Scenario:
+    try:
+        return parse_record(json.loads(record))
+    except ScenarioError as error:
+        raise LogError(f"{path}: the scenario {scenario_id} in the log cannot be read: {error}") from error

@@ -1,0 +1,189 @@
+"""The commands `scenarios list`, `scenarios show` and `scenarios validate`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from scoring.cli import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scenarios.load import ScenarioFile
+    from scenarios.mutations import PlainReply
+    from scenarios.types import Node, Scenario, Tool
+    from scoring.scenarios_text import Located
+    from scoring.types import TaskScore
+
+LEVELS = ("error", "warning", "note")
+
+language_option = click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Which columns to read where a file has both: english_* or the Chinese originals.",
+)
+
+
+@click.group()
+def scenarios() -> None:
+    """List, print and check scenario files.
+
+    FILE is a JSONL file, one session per line; the word 'bundled' means the bundled sessions.
+    """
+
+
+@scenarios.command("list")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@language_option
+@click.option(
+    "--format", "output_format", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def list_command(files: tuple[str, ...], language: str, output_format: str) -> None:
+    """List the sessions of each FILE: id, sizes, task labels, turn subtypes, hash."""
+    from scoring.scenarios_text import json_text, list_document, list_text
+
+    sound = [(name, _sound_file(name, language)) for name in files]
+    if output_format == "json":
+        click.echo(json_text(list_document(sound)))
+    else:
+        click.echo("\n\n".join(list_text(name, file) for name, file in sound))
+
+
+@scenarios.command()
+@click.argument("file", metavar="FILE")
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--task", type=click.IntRange(min=1), metavar="N", help="Print only task N (from 1).")
+@click.option("--full", is_flag=True, help="Do not shorten observations and gold texts.")
+@language_option
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def show(
+    file: str, session: str | None, task: int | None, full: bool, language: str, output_format: str
+) -> None:
+    """Print one session of FILE: its date, tools, tasks and References (the first session without ID).
+
+    A Reference is shown as steps along its first shortest path.
+    """
+    from scoring.scenarios_text import json_text, session_document, session_text
+
+    sound = _sound_file(file, language)
+    chosen = _choose(file, sound, session)
+    if task is not None and task > len(chosen.tasks):
+        raise InputError(f"{chosen.id} has {len(chosen.tasks)} tasks; there is no task {task}")
+    if output_format == "json":
+        click.echo(json_text(session_document(chosen, task)))
+    else:
+        click.echo(session_text(chosen, task, full=full))
+    if session is None and len(sound.scenarios) > 1:
+        others = _ids(sound.scenarios[1:])
+        click.echo(f"(the first of {len(sound.scenarios)} sessions; others: {others})", err=True)
+
+
+@scenarios.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@language_option
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="note",
+    show_default=True,
+    help="Leave out what is less grave than this.",
+)
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def validate(files: tuple[str, ...], language: str, level: str, output_format: str) -> None:
+    """Check each FILE and print every finding, one per line. Exit code 2 if there are errors.
+
+    Errors: a record that cannot be played; a Reference that the scorer does not mark correct, or
+    still marks correct with a call dropped, a call added, an unknown tool, text instead of a call
+    or a required key missing. Warnings: an ask or closing node that is not alone in its step, and
+    the like. Notes: defaults given only in words, labels that do not fit the Reference.
+    """
+    from scoring.scenarios_text import finding_text, findings_document, json_text, summary_text
+
+    read = [(name, _readable_file(name, language)) for name in files]
+    located = list(_findings(read))
+    shown = [entry for entry in located if LEVELS.index(entry[2].level) <= LEVELS.index(level)]
+    counts = Counter[str](finding.level for _, _, finding in located)
+    if output_format == "json":
+        click.echo(json_text(findings_document(read, shown)))
+    else:
+        for entry in shown:
+            click.echo(finding_text(entry))
+        click.echo(summary_text(len(read), sum(len(file.scenarios) for _, file in read), counts))
+    if counts["error"]:
+        click.get_current_context().exit(InputError.exit_code)
+
+
+def _readable_file(name: str, language: str) -> ScenarioFile:
+    """The file with its errors; raises InputError if it cannot be read at all."""
+    from scenarios.load import read_file
+    from scoring.tables import visible
+
+    file = read_file(name, language)
+    if not file.sha256:
+        raise InputError(visible(str(file.errors[0])))
+    return file
+
+
+def _sound_file(name: str, language: str) -> ScenarioFile:
+    """The file, if every record in it can be played; else InputError for the first that cannot."""
+    from scoring.tables import visible
+
+    file = _readable_file(name, language)
+    if file.errors:
+        more = len(file.errors) - 1
+        rest = f" (and {more} more; 'scenarios validate' lists them)" if more else ""
+        raise InputError(visible(str(file.errors[0])) + rest)
+    return file
+
+
+def _choose(name: str, file: ScenarioFile, session: str | None) -> Scenario:
+    from scoring.tables import visible
+
+    if session is None:
+        return file.scenarios[0]
+    for scenario in file.scenarios:
+        if scenario.id == session:
+            return scenario
+    raise InputError(f"{visible(name)} has no session {visible(session)}; it has {_ids(file.scenarios)}")
+
+
+def _ids(sessions: Sequence[Scenario]) -> str:
+    shown = ", ".join(scenario.id for scenario in sessions[:20])
+    return shown if len(sessions) <= 20 else f"{shown}, ... ({len(sessions)})"
+
+
+def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
+    """File by file and line by line: what cannot be played, and what validation says of the rest."""
+    from scenarios.validate import Finding
+    from scenarios.validate import validate as check
+
+    homes: dict[str, str] = {}
+    for name, file in files:
+        found: list[Located] = [
+            (name, error.line, Finding("error", "", None, error.field, error.reason)) for error in file.errors
+        ]
+        for scenario, line in zip(file.scenarios, file.lines, strict=True):
+            if scenario.id in homes:
+                reason = (
+                    f"{scenario.id} is a session of {homes[scenario.id]} too; play one of the two at a time"
+                )
+                found.append((name, line, Finding("warning", scenario.id, None, "id", reason)))
+            found += [(name, line, finding) for finding in check(scenario, _judge)]
+        homes.update({scenario.id: name for scenario in file.scenarios})
+        yield from sorted(found, key=lambda entry: entry[1])
+
+
+def _judge(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> TaskScore:
+    from scoring.types import Reply
+    from scoring.wildtoolbench import score_task
+
+    return score_task(tools, nodes, [Reply(content, calls) for content, calls in replies])

@@ -1,0 +1,156 @@
+"""Scores as plain text for a terminal. Pure: values in, text out."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from scoring import metrics
+from scoring.metrics import Estimate, Unscored
+from scoring.report import RunReport
+
+Row = tuple[str, str, str, str]
+
+GAP = "  "
+REASONS_SHOWN = 5
+SECTIONS = (
+    ("By task label", "task_type_info"),
+    ("By position", "layer_info"),
+    ("By turn subtype", "turn_subtype_info"),
+    ("Optimal path rate", "optimal_info"),
+    ("Progress rate", "progress_info"),
+)
+NOTES = (
+    "Interval: Wilson, 95 %; the tasks of one session are taken as independent.",
+    "Progress, as released: steps (the failing one too, a batch as one) over nodes of the reference,",
+    "so that a perfect run can stay below 100 %.",
+)
+
+
+def run_table(report: RunReport) -> str:
+    """The scores of one Run: a header, the rates, and what was not scored."""
+    estimates = metrics.estimates(metrics.count(report.sessions))
+    return "\n".join(
+        [
+            *pairs(_header(report)),
+            "",
+            *align([("", "%", "k/n", "95 %"), *_rates(estimates)]),
+            "",
+            unscored_line(metrics.unscored(report.sessions)),
+            *NOTES,
+            "",
+        ]
+    )
+
+
+def unscored_line(left_out: Unscored) -> str:
+    """One line on what the rates leave out, and why."""
+    if left_out.all_sessions == 0:
+        return "Not scored: the run has no sessions."
+    if left_out.tasks == 0:
+        return "Not scored: none."
+    shown = [f"{visible(reason)} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]]
+    if more := len(left_out.reasons) - len(shown):
+        shown.append(f"{more} other {_plural(more, 'reason')}")
+    return (
+        f"Not scored: {left_out.tasks} of {left_out.all_tasks} tasks, so {left_out.sessions} of "
+        f"{left_out.all_sessions} sessions: {', '.join(shown)}"
+    )
+
+
+def align(rows: Sequence[Row]) -> list[str]:
+    """The rows as lines: the first column to the left, the others to the right."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [_line(row, widths) for row in rows]
+
+
+def pairs(items: Mapping[str, str]) -> list[str]:
+    """`name  value` lines with the values in one column."""
+    longest = max(map(width, items), default=0)
+    return [f"{name}{' ' * (longest - width(name))}{GAP}{value}".rstrip() for name, value in items.items()]
+
+
+def visible(text: str) -> str:
+    """`text` with every character that a terminal would obey, or not show, spelt out.
+
+    A model name or a session id comes from a log that somebody else may have written.
+    """
+    return "".join(_spell(char) for char in text)
+
+
+def width(text: str) -> int:
+    """How many terminal columns `text` takes: two for a wide character, none for a mark."""
+    return sum(_columns(char) for char in text)
+
+
+def percent(value: float | None) -> str:
+    """A fraction as per cent with one decimal; `-` for none."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def interval(estimate: Estimate) -> str:
+    """The bounds as per cent, `10.7-19.3`; `-` where there are none."""
+    if estimate.low is None or estimate.high is None:
+        return "-"
+    return f"{percent(estimate.low)}-{percent(estimate.high)}"
+
+
+def moment(seconds: float) -> str:
+    """Unix seconds as UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _header(report: RunReport) -> dict[str, str]:
+    scenarios = len({session.scenario.id for session in report.sessions})
+    sessions = len(report.sessions)
+    return {
+        "Log": visible(report.log),
+        "Run": visible(report.run),
+        "Model": visible(report.model or "-"),
+        "History": visible(str(report.config.get("history") or "-")),
+        "Scenarios": f"{scenarios} ({sessions} {_plural(sessions, 'session')})",
+        "Scorer": f"{report.scorer.name} {report.scorer.version}",
+    }
+
+
+def _rates(estimates: Mapping[str, Mapping[str, Estimate]]) -> Iterable[Row]:
+    total = estimates["total_info"]
+    yield _rate("Session accuracy", total["session"])
+    yield _rate("Task accuracy", total["task"])
+    for title, section in SECTIONS:
+        yield ("", "", "", "")
+        yield (title, "", "", "")
+        for name, estimate in estimates[section].items():
+            label = f"Task {int(name) + 1}" if section == "layer_info" else visible(name)
+            yield _rate(f"  {label}", estimate)
+
+
+def _rate(label: str, estimate: Estimate) -> Row:
+    return label, percent(estimate.value), f"{estimate.successes}/{estimate.n}", interval(estimate)
+
+
+def _line(row: Row, widths: Sequence[int]) -> str:
+    first, *rest = row
+    cells = [first + " " * (widths[0] - width(first))]
+    cells += [" " * (room - width(cell)) + cell for cell, room in zip(rest, widths[1:], strict=True)]
+    return GAP.join(cells).rstrip()
+
+
+def _spell(char: str) -> str:
+    if unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def _plural(n: int, noun: str) -> str:
+    return noun if n == 1 else f"{noun}s"

@@ -1,0 +1,105 @@
+"""What a scorer reads and what it says. All plain values, no storage, no IO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios.types import Scenario, ToolCall
+
+CORRECT = "correct"
+ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One assistant message as the LLM sent it, reduced to what is judged.
+
+    `content` may be None; `calls` is empty when there were none.
+    """
+
+    content: str | None
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTrajectory:
+    """The replies of one Task, in order.
+
+    `finished` is False when the Task was not played to its end for a reason that
+    is not the agent's (`unfinished_reason`): such a Task is not scored.
+    """
+
+    replies: tuple[Reply, ...]
+    finished: bool = True
+    unfinished_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One Session: a Scenario and what happened in each of its Tasks."""
+
+    session: str
+    epoch: int
+    scenario: Scenario
+    tasks: tuple[TaskTrajectory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepScore:
+    """One judged Step.
+
+    `verdict`: `correct`, `name_error` or `argument_error`.
+    `action`: what the reply did: `call`, `ask`, `close` (or `none` for an empty reply).
+    `nodes`: positions in the Reference that it was matched to, in annotation order.
+    `checks`: for each judged call, in the order of pairing, `correct` or the reason.
+    """
+
+    step: int
+    action: str
+    verdict: str
+    nodes: tuple[int, ...] = ()
+    reason: str | None = None
+    checks: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    """The verdict on one Task, with its evidence.
+
+    `label` is None when the Task was not scored; `reason` then says why.
+    `requests` is how many replies the released harness would have asked for;
+    `steps_kept` how many of its step records survive argument checking, which
+    is what its progress rate counts (facts: section 5, rows 19 and 20).
+    """
+
+    label: str | None
+    action_name_label: str | None
+    action_arguments_label: str | None
+    is_optimal: bool
+    requests: int
+    steps_kept: int
+    min_steps: int
+    reason: str | None = None
+    steps: tuple[StepScore, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class SessionScore:
+    """The Task verdicts of one Session, in Task order."""
+
+    session: str
+    epoch: int
+    scenario: Scenario
+    tasks: tuple[TaskScore, ...]
+
+    @property
+    def scored(self) -> bool:
+        return bool(self.tasks) and all(task.label is not None for task in self.tasks)
+
+    @property
+    def correct(self) -> bool:
+        return self.scored and all(task.label == CORRECT for task in self.tasks)
+
+
+JSON = dict[str, Any]

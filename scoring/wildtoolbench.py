@@ -1,0 +1,172 @@
+"""The released scorer, to the bit: action names decide first, arguments afterwards.
+
+Facts: section 4 (the loop), section 5 (its quirks). Where the released code crashes, the
+Task's verdict is `error` with the reason, and nothing else is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from scenarios.history import as_sent, encode
+from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
+from scenarios.reference import depth
+from scenarios.types import PSEUDO_ACTIONS, Node, Tool, ToolCall
+from scoring.arguments import check_arguments
+from scoring.types import (
+    CORRECT,
+    ERROR,
+    JSON,
+    Reply,
+    SessionScore,
+    StepScore,
+    TaskScore,
+    TaskTrajectory,
+    Trajectory,
+)
+
+NAME = "wildtoolbench"
+VERSION = "1"
+
+NAME_ERROR = "name_error"
+ARGUMENT_ERROR = "argument_error"
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A Task played on names alone: its Steps, the replies behind them, whether it was closed."""
+
+    steps: tuple[StepScore, ...]
+    replies: tuple[Reply, ...]
+    closed: bool
+
+
+def score_session(trajectory: Trajectory) -> SessionScore:
+    """Scores each Task of a Session; one that was not played to its end is left unscored."""
+    scenario = trajectory.scenario
+    scores = tuple(
+        score_task(scenario.tools, task.nodes, played.replies)
+        if played.finished
+        else _unscored(task.nodes, played)
+        for task, played in zip(scenario.tasks, trajectory.tasks, strict=True)
+    )
+    return SessionScore(trajectory.session, trajectory.epoch, scenario, scores)
+
+
+def score_task(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> TaskScore:
+    """Scores the replies to one Task; when they run out, the next reply counts as empty."""
+    played = _play(nodes, replies)
+    steps, name_label, argument_label, kept = _check_arguments(tools, nodes, played)
+    optimal = played.closed and argument_label == CORRECT and len(played.steps) == depth(nodes)
+    wrong = next((step for step in steps if step.verdict != CORRECT), None)
+    return TaskScore(
+        label=CORRECT if name_label == argument_label == CORRECT else ERROR,
+        action_name_label=name_label,
+        action_arguments_label=argument_label,
+        is_optimal=optimal,
+        requests=len(played.steps),
+        steps_kept=kept,
+        min_steps=depth(nodes),
+        reason=None if wrong is None else f"step {wrong.step}: {wrong.reason}",
+        steps=steps,
+    )
+
+
+def _unscored(nodes: Sequence[Node], played: TaskTrajectory) -> TaskScore:
+    return TaskScore(
+        label=None,
+        action_name_label=None,
+        action_arguments_label=None,
+        is_optimal=False,
+        requests=len(played.replies),
+        steps_kept=0,
+        min_steps=depth(nodes),
+        reason=played.unfinished_reason or "not played to its end",
+    )
+
+
+def _play(nodes: Sequence[Node], replies: Sequence[Reply]) -> _Played:
+    state = start(nodes)
+    steps: list[StepScore] = []
+    taken: list[Reply] = []
+    for reply in (*replies, Reply(None)):
+        taken.append(reply)
+        match, reason = match_reply(state, reply)
+        if match is None:
+            steps.append(StepScore(len(steps), _intent(reply), NAME_ERROR, reason=reason))
+            return _Played(tuple(steps), tuple(taken), closed=False)
+        steps.append(StepScore(len(steps), match.kind, CORRECT, match.nodes))
+        if match.kind == "close":
+            return _Played(tuple(steps), tuple(taken), closed=True)
+        state = match.state
+    raise AssertionError("an empty reply is never accepted")
+
+
+def match_reply(state: State, reply: Reply) -> tuple[Match | None, str | None]:
+    """The Step that the released harness takes a reply for, or None and why it takes it for none.
+
+    Where there are tool calls the text beside them is ignored; without any, text that is not
+    empty will do (facts: section 4).
+    """
+    if reply.calls:
+        names = [call.name for call in reply.calls]
+        match, did = match_calls(state, names), f"called {', '.join(names)}"
+    elif reply.content:
+        match, did = match_text(state), "replied in text"
+    else:
+        match, did = None, "replied with neither text nor tool calls"
+    return (match, None) if match else (None, f"{did}; {_allowed_text(state)}")
+
+
+def _allowed_text(state: State) -> str:
+    batches = [" + ".join(names) for names in allowed(state)]
+    return f"allowed here: {' or '.join(batches)}" if batches else "nothing was left to do"
+
+
+def _intent(reply: Reply) -> str:
+    return "call" if reply.calls else "text" if reply.content else "none"
+
+
+def _check_arguments(
+    tools: Sequence[Tool], nodes: Sequence[Node], played: _Played
+) -> tuple[tuple[StepScore, ...], str, str, int]:
+    """Judges arguments step by step: (steps, name label, argument label, step records kept).
+
+    The first Step with a wrong argument ends the judging; the one after it is struck from
+    the record, and whatever its names were, the name label then reads `correct`
+    (facts: section 5, row 19).
+    """
+    name_label = CORRECT if played.closed else ERROR
+    schemas = {tool.name: as_sent(tool.parameters) for tool in tools}
+    steps = list(played.steps)
+    for i, (step, reply) in enumerate(zip(played.steps, played.replies, strict=True)):
+        if step.action != "call" or step.verdict != CORRECT:
+            continue
+        checks = _step_checks(schemas, [nodes[k] for k in step.nodes], reply.calls)
+        steps[i] = replace(step, checks=checks)
+        wrong = [check for check in checks if check != CORRECT]
+        if wrong:
+            steps[i] = replace(steps[i], verdict=ARGUMENT_ERROR, reason="; ".join(wrong))
+            last = i == len(steps) - 1
+            return tuple(steps[: i + 1]), name_label if last else CORRECT, ERROR, len(steps) - (not last)
+    return tuple(steps), name_label, CORRECT, len(steps)
+
+
+def _step_checks(
+    schemas: dict[str, JSON], nodes: Sequence[Node], calls: Sequence[ToolCall]
+) -> tuple[str, ...]:
+    """Pairs both sides sorted by (name, arguments as text), as released, and checks each pair."""
+    if min(node.name for node in nodes) in PSEUDO_ACTIONS:
+        # The released code looks at the first name in sorted order and skips the whole Step.
+        return ()
+    if not all(isinstance(call.arguments, str) for call in calls):
+        return ("error_crash: arguments are not a string",)
+    expected = sorted(nodes, key=lambda node: (node.name, encode(node.arguments)))
+    given = sorted(calls, key=lambda call: (call.name, call.arguments))
+    return tuple(
+        check_arguments(schemas[node.name], call.arguments, node.arguments)
+        if node.name in schemas
+        else f"error_crash: no tool is called {node.name}"
+        for node, call in zip(expected, given, strict=True)
+    )

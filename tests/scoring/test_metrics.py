@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.load import load
+from scenarios.types import CLOSE, Node, Scenario, Task
+from scoring.metrics import NOT_REACHED, count, estimates, released_metrics, unscored
+from scoring.replies import read_reply
+from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
+from scoring.wildtoolbench import score_session
+
+SINGLE, CHAT = "Single-Tool", "Chat"
+PARALLEL, SEQUENTIAL, MIXED = "Parallel Multi-Tool", "Sequential Multi-Tool", "Mixed Multi-Tool"
+
+
+def task_of(label: str, subtype: str | None = None, nodes: int = 1) -> Task:
+    return Task("hello", label, subtype, tuple(Node(CLOSE, {}, "bye") for _ in range(nodes)))
+
+
+def verdict(
+    label: str | None, *, optimal: bool = False, kept: int = 1, reason: str | None = None
+) -> TaskScore:
+    return TaskScore(label, label, label, optimal, kept, kept, 1, reason)
+
+
+RIGHT, WRONG = verdict("correct"), verdict("error")
+
+
+def session_of(tasks: Sequence[Task], scores: Sequence[TaskScore], epoch: int = 1) -> SessionScore:
+    scenario = Scenario("s", "2024-01-01", (), tuple(tasks), "hash", {})
+    return SessionScore("s", epoch, scenario, tuple(scores))
+
+
+def accuracy(section: str, row: str, sessions: Sequence[SessionScore]) -> tuple[Any, Any, Any]:
+    figure = released_metrics(sessions)[section][row]
+    return figure["accuracy"], figure["correct_count"], figure["total_count"]
+
+
+FOUR = [
+    task_of(SINGLE),
+    task_of(PARALLEL, "Partial Information"),
+    task_of(MIXED, "Coreferential Reference", nodes=4),
+    task_of(CHAT, "Partial Information"),
+]
+
+
+def test_a_session_is_correct_only_if_all_its_tasks_are() -> None:
+    sessions = [session_of(FOUR, [RIGHT] * 4), session_of(FOUR, [RIGHT, RIGHT, WRONG, RIGHT])]
+    assert accuracy("total_info", "session", sessions) == (0.5, 1, 2)
+    assert accuracy("total_info", "task", sessions) == (7 / 8, 7, 8)
+
+
+def test_repeats_of_a_scenario_are_sessions_of_their_own() -> None:
+    sessions = [session_of(FOUR, [RIGHT] * 4, epoch) for epoch in (1, 2, 3)]
+    assert accuracy("total_info", "session", sessions) == (1.0, 3, 3)
+
+
+def test_multi_tool_sums_the_labels_that_contain_it() -> None:
+    sessions = [session_of(FOUR, [WRONG, RIGHT, WRONG, WRONG])]
+    assert accuracy("task_type_info", "Multi-Tool", sessions) == (0.5, 1, 2)
+    assert accuracy("task_type_info", PARALLEL, sessions) == (1.0, 1, 1)
+    assert accuracy("task_type_info", MIXED, sessions) == (0.0, 0, 1)
+
+
+def test_a_task_labelled_multi_tool_counts_once() -> None:
+    assert accuracy("task_type_info", "Multi-Tool", [session_of([task_of("Multi-Tool")], [RIGHT])]) == (
+        1.0,
+        1,
+        1,
+    )
+
+
+def test_every_turn_but_the_first_is_a_subsequent_turn_with_a_subtype() -> None:
+    sessions = [session_of(FOUR, [WRONG, RIGHT, WRONG, WRONG])]
+    assert accuracy("turn_subtype_info", "First Turn", sessions) == (0.0, 0, 1)
+    assert accuracy("turn_subtype_info", "Subsequent Turn", sessions) == (1 / 3, 1, 3)
+    assert accuracy("turn_subtype_info", "Partial Information", sessions) == (0.5, 1, 2)
+    assert accuracy("turn_subtype_info", "Coreferential Reference", sessions) == (0.0, 0, 1)
+
+
+def test_a_later_turn_without_subtype_is_only_a_subsequent_turn() -> None:
+    rows = released_metrics([session_of([task_of(CHAT), task_of(CHAT)], [RIGHT, RIGHT])])["turn_subtype_info"]
+    assert {row: figure["total_count"] for row, figure in rows.items() if figure["total_count"]} == {
+        "First Turn": 1,
+        "Subsequent Turn": 1,
+    }
+
+
+def test_the_optimal_path_rate_is_over_all_parallel_and_mixed_tasks_failed_ones_included() -> None:
+    tasks = [task_of(PARALLEL), task_of(PARALLEL), task_of(MIXED), task_of(SEQUENTIAL), task_of(SINGLE)]
+    optimal = verdict("correct", optimal=True)
+    sessions = [session_of(tasks, [optimal, RIGHT, WRONG, optimal, optimal])]
+    assert accuracy("optimal_info", "Total", sessions) == (1 / 3, 1, 3)
+    assert accuracy("optimal_info", PARALLEL, sessions) == (0.5, 1, 2)
+    assert accuracy("optimal_info", MIXED, sessions) == (0.0, 0, 1)
+
+
+def test_the_progress_rate_is_kept_steps_over_nodes_of_sequential_and_mixed_tasks() -> None:
+    tasks = [task_of(SEQUENTIAL, nodes=3), task_of(MIXED, nodes=5), task_of(PARALLEL, nodes=7)]
+    sessions = [
+        session_of(tasks, [verdict("error", kept=2), verdict("correct", kept=4), verdict("correct", kept=2)])
+    ]
+    assert released_metrics(sessions)["progress_info"] == {
+        "Total": {"rate": 6 / 8, "complete_step": 6, "total_step": 8},
+        SEQUENTIAL: {"rate": 2 / 3, "complete_step": 2, "total_step": 3},
+        MIXED: {"rate": 4 / 5, "complete_step": 4, "total_step": 5},
+    }
+
+
+def test_a_session_with_more_than_four_tasks_extends_the_positions_in_order() -> None:
+    tasks = [task_of(CHAT)] * 12
+    gap = [verdict(None)] * 11
+    layers = released_metrics([session_of(tasks, [*gap, RIGHT]), session_of(tasks, [RIGHT] * 12)])[
+        "layer_info"
+    ]
+    assert list(layers) == [str(position) for position in range(12)]
+    assert (layers["4"]["total_count"], layers["11"]["total_count"]) == (1, 2)
+
+
+def test_a_label_that_the_released_data_does_not_have_gets_a_row_of_its_own() -> None:
+    assert accuracy("task_type_info", "Ledger", [session_of([task_of("Ledger")], [RIGHT])]) == (1.0, 1, 1)
+
+
+def test_no_data_is_null_by_default_and_zero_on_request() -> None:
+    nulls, zeros = released_metrics([]), released_metrics([], empty=0.0)
+    assert nulls["total_info"]["session"] == {"accuracy": None, "correct_count": 0, "total_count": 0}
+    assert zeros["total_info"]["session"] == {"accuracy": 0.0, "correct_count": 0, "total_count": 0}
+    assert zeros["progress_info"]["Total"] == {"rate": 0.0, "complete_step": 0, "total_step": 0}
+
+
+def test_an_unscored_task_is_in_no_figure_and_its_session_not_in_the_session_accuracy() -> None:
+    lost = verdict(None, reason="provider: 503")
+    whole, broken = session_of(FOUR, [RIGHT] * 4), session_of(FOUR, [RIGHT, RIGHT, lost, WRONG])
+    sessions = [whole, broken]
+    assert accuracy("total_info", "session", sessions) == (1.0, 1, 1)
+    assert accuracy("total_info", "task", sessions) == (6 / 7, 6, 7)
+    assert accuracy("layer_info", "2", sessions) == (1.0, 1, 1)
+    assert accuracy("optimal_info", MIXED, sessions)[2] == 1
+    assert released_metrics(sessions)["progress_info"][MIXED]["total_step"] == 4
+
+
+def test_what_was_not_scored_is_counted_by_reason() -> None:
+    late, early = verdict(None, reason="provider: 503"), verdict(None, reason="agent not started")
+    sessions = [
+        session_of(FOUR, [RIGHT, late, late, early]),
+        session_of(FOUR, [RIGHT]),
+        session_of(FOUR, [RIGHT] * 4),
+        session_of(FOUR, [RIGHT, RIGHT, RIGHT, verdict(None)]),
+    ]
+    left_out = unscored(sessions)
+    assert (left_out.tasks, left_out.all_tasks) == (7, 16)
+    assert (left_out.sessions, left_out.all_sessions) == (3, 4)
+    assert left_out.reasons == (
+        (NOT_REACHED, 3),
+        ("provider: 503", 2),
+        ("agent not started", 1),
+        ("no reason recorded", 1),
+    )
+
+
+def test_a_session_whose_last_tasks_are_missing_is_not_whole() -> None:
+    assert accuracy("total_info", "session", [session_of(FOUR, [RIGHT] * 3)]) == (None, 0, 0)
+
+
+def test_the_order_of_sessions_changes_no_figure() -> None:
+    sessions = [session_of(FOUR, [RIGHT] * 4), session_of([task_of("B"), task_of("A")], [WRONG, RIGHT])]
+    assert released_metrics(sessions) == released_metrics(sessions[::-1])
+
+
+def test_an_estimate_has_n_and_its_interval_and_progress_has_none() -> None:
+    tasks = [task_of(MIXED, nodes=2)] * 20
+    rates = estimates(count([session_of(tasks, [WRONG] * 20)]))
+    task = asdict(rates["total_info"]["task"])
+    assert task | {"high": 0.1611} == {"value": 0.0, "n": 20, "successes": 0, "low": 0.0, "high": 0.1611}
+    assert task["high"] == pytest.approx(0.1611, abs=5e-5)  # Newcombe 1998, Table I
+    assert asdict(rates["progress_info"][MIXED]) == {
+        "value": 0.5,
+        "n": 40,
+        "successes": 20,
+        "low": None,
+        "high": None,
+    }
+    assert asdict(rates["optimal_info"][PARALLEL]) == {
+        "value": None,
+        "n": 0,
+        "successes": 0,
+        "low": None,
+        "high": None,
+    }
+
+
+def test_steps_beyond_the_nodes_do_not_break_the_estimates() -> None:
+    rates = estimates(count([session_of([task_of(MIXED, nodes=2)], [verdict("error", kept=3)])]))
+    assert rates["progress_info"]["Total"].value == 1.5
+
+
+def played_sessions(vectors: Sequence[dict[str, Any]], files: Sequence[Path]) -> list[SessionScore]:
+    scenarios = {scenario.id: scenario for file in load(files) for scenario in file.scenarios}
+    return [
+        score_session(
+            Trajectory(
+                vector["id"],
+                1,
+                scenarios[vector["id"]],
+                tuple(TaskTrajectory(tuple(map(read_reply, replies))) for replies in vector["replies"]),
+            )
+        )
+        for vector in vectors
+    ]
+
+
+def test_recorded_replies_to_real_sessions_give_every_released_figure(
+    shared: Path, real_session_files: list[Path]
+) -> None:
+    vectors = json.loads((shared / "parity" / "metrics.json").read_text("utf-8"))
+    sessions = played_sessions(vectors["sessions"], real_session_files)
+    assert json.dumps(released_metrics(sessions, empty=0.0)) == json.dumps(vectors["expect"])
+    for session, vector in zip(sessions, vectors["sessions"], strict=True):
+        assert [task.label for task in session.tasks] == vector["labels"]
+        assert [task.is_optimal for task in session.tasks] == vector["is_optimal"]

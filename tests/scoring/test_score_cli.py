@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from proxy.log.rows import (
+    ExchangeFinish,
+    ExchangeStart,
+    Row,
+    RunRow,
+    ScenarioRow,
+    SessionRow,
+    StepRow,
+    TaskEndRow,
+    TurnRow,
+)
+from proxy.log.writer import LogWriter
+from scenarios.load import parse_record
+from scoring.cli import SCORER_NAMES, judge, score
+from scoring.report import SCORERS
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "book",
+        "description": "Books a room.",
+        "parameters": {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"]},
+    },
+}
+CALL_NODE = {
+    "action": {"name": "book", "arguments": {"room": "blue"}},
+    "observation": {"ok": True},
+    "dependency_list": [],
+}
+CLOSE_NODE = {
+    "action": {"name": "prepare_to_answer", "arguments": {"answer_type": "tool"}},
+    "observation": "Booked.",
+    "dependency_list": [0],
+}
+RECORD = {
+    "id": "rooms",
+    "env_info": "2024-07-11 22:11:58 Thursday",
+    "tools": [TOOL],
+    "tasks": ["Book the blue room.", "Thanks!"],
+    "answer_list": [[CALL_NODE, CLOSE_NODE], [CLOSE_NODE | {"dependency_list": []}]],
+    "task_types": ["Single-Tool", "Chat"],
+    "turn_subtypes": ["Coreferential Reference"],
+}
+RELEASED_SECTIONS = [
+    "total_info",
+    "task_type_info",
+    "layer_info",
+    "turn_subtype_info",
+    "optimal_info",
+    "progress_info",
+]
+TEXT = {"role": "assistant", "content": "Done."}
+
+
+def calling(arguments: str = '{"room": "blue"}') -> dict[str, Any]:
+    function = {"name": "book", "arguments": arguments}
+    call = {"id": "c0", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+RIGHT = [[calling(), TEXT], [TEXT]]
+WRONG = [[calling('{"room": "red"}')], [TEXT]]
+
+
+def run_rows(run: str, config: dict[str, Any] | None = None) -> list[Row]:
+    return [RunRow(run, 1_700_000_000.0, config or {"history": "gold", "model": "m-1"}, "hash", {})]
+
+
+def session_rows(run: str, epoch: int, tasks: Sequence[Sequence[dict[str, Any]]]) -> list[Row]:
+    """A Session of `rooms` that was played to its end."""
+    scenario = parse_record(RECORD)
+    session = f"{run}-{epoch}"
+    found: list[Row] = [
+        ScenarioRow(scenario.hash, scenario.id, scenario.record, "rooms.jsonl", "0" * 64),
+        SessionRow(session, run, f"rooms.{epoch}", scenario.id, scenario.hash, epoch, 1, 1.0),
+    ]
+    for task, replies in enumerate(tasks):
+        found.append(TurnRow(session, task + 1, task, "task", RECORD["tasks"][task], 2.0))
+        for step, message in enumerate(replies):
+            found += step_rows(session, task, step, message)
+        found.append(TaskEndRow(session, task, "closed" if replies[-1] == TEXT else "stopped", 5.0))
+    return found
+
+
+def step_rows(session: str, task: int, step: int, message: dict[str, Any]) -> list[Row]:
+    agent, provider = f"{session}-{task}-{step}-a", f"{session}-{task}-{step}-p"
+    decision = "close" if message == TEXT else "observe"
+
+    def start(name: str, side: str, parent: str | None) -> ExchangeStart:
+        return ExchangeStart(
+            id=name,
+            side=side,
+            parent_id=parent,
+            session_id=session,
+            turn=task + 1,
+            correlation="path",
+            reason=None,
+            method="POST",
+            path="/v1/chat/completions",
+            started_at=3.0,
+            stream=False,
+            request_model="m-1",
+            request_sha256="0" * 64,
+            key_hash=None,
+            headers={},
+            messages=[{"role": "user", "content": "x"}],
+            body={"model": "m-1"},
+        )
+
+    def finish(name: str) -> ExchangeFinish:
+        return ExchangeFinish(name, 4.0, "complete", 200, 0.5, response_model="m-1", message=message)
+
+    return [
+        start(agent, "agent", None),
+        start(provider, "provider", agent),
+        finish(provider),
+        StepRow(session, task, step, task + 1, provider, 4.0, decision, message),
+        finish(agent),
+    ]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a log: `log("a.db", r1=[RIGHT, WRONG])` has run r1 with two epochs of `rooms`."""
+
+    def write(name: str = "run.db", **runs: Sequence[Sequence[Sequence[dict[str, Any]]]]) -> Path:
+        path = tmp_path / name
+        with LogWriter.open(path) as writer:
+            for run, sessions in runs.items():
+                writer.commit_blocking(*run_rows(run))
+                for epoch, tasks in enumerate(sessions, start=1):
+                    writer.commit_blocking(*session_rows(run, epoch, tasks))
+        return path
+
+    return write
+
+
+def run_score(*arguments: object) -> Result:
+    return CliRunner().invoke(score, [str(argument) for argument in arguments])
+
+
+def run_judge(*arguments: object, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(judge, [str(argument) for argument in arguments], input=stdin)
+
+
+def test_the_table_is_the_default(log: Callable[..., Path]) -> None:
+    result = run_score(log(r1=[RIGHT, WRONG]))
+    assert result.exit_code == 0, result.output
+    # Wilson bounds by hand: 1/2 gives 0.0945 to 0.9055, 3/4 gives 0.3006 to 0.9544.
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["Log", "run.db"] in lines
+    assert ["Run", "r1"] in lines
+    assert ["History", "gold"] in lines
+    assert ["Session", "accuracy", "50.0", "1/2", "9.5-90.5"] in lines
+    assert ["Task", "accuracy", "75.0", "3/4", "30.1-95.4"] in lines
+
+
+def test_the_document_has_metrics_estimates_and_a_verdict_per_task(log: Callable[..., Path]) -> None:
+    document = json.loads(run_score(log(r1=[RIGHT, WRONG]), "--format", "json").stdout)
+    assert list(document) == ["log", "run", "config", "scorer", "metrics", "estimates", "unscored", "tasks"]
+    assert (document["log"], document["run"]) == ("run.db", "r1")
+    assert document["config"] == {"history": "gold", "model": "m-1"}
+    assert document["scorer"]["name"] == "wildtoolbench"
+    assert list(document["metrics"]) == list(document["estimates"]) == RELEASED_SECTIONS
+    assert document["metrics"]["total_info"]["task"] == {
+        "accuracy": 0.75,
+        "correct_count": 3,
+        "total_count": 4,
+    }
+    assert document["metrics"]["progress_info"]["Total"]["rate"] is None
+    assert document["estimates"]["total_info"]["session"]["successes"] == 1
+    assert document["unscored"]["tasks"] == 0
+    assert [(entry["epoch"], entry["task"], entry["label"]) for entry in document["tasks"]] == [
+        (1, 1, "correct"),
+        (1, 2, "correct"),
+        (2, 1, "error"),
+        (2, 2, "correct"),
+    ]
+
+
+def test_a_wrong_task_comes_with_its_evidence(log: Callable[..., Path]) -> None:
+    [first, second] = json.loads(run_score(log(r1=[WRONG]), "--format", "json").stdout)["tasks"]
+    assert first["scenario"] == "rooms"
+    assert (first["task_type"], first["subtype"]) == ("Single-Tool", None)
+    assert (second["task_type"], second["subtype"]) == ("Chat", "Coreferential Reference")
+    assert (first["action_name_label"], first["action_arguments_label"]) == ("correct", "error")
+    assert (first["is_optimal"], first["min_steps"]) == (False, 2)
+    assert first["steps"][0]["verdict"] == "argument_error"
+    assert first["steps"][0]["checks"][0] in first["reason"]
+
+
+def test_the_same_log_gives_the_same_bytes_wherever_it_lies(log: Callable[..., Path], tmp_path: Path) -> None:
+    path = log(r1=[RIGHT, WRONG])
+    (tmp_path / "elsewhere").mkdir()
+    copy = tmp_path / "elsewhere" / "run.db"
+    copy.write_bytes(path.read_bytes())
+    for output_format in ("json", "table"):
+        first, second = (run_score(each, "--format", output_format) for each in (path, copy))
+        assert first.exit_code == 0, first.output
+        assert first.stdout_bytes == second.stdout_bytes
+        assert str(tmp_path) not in first.stdout
+
+
+def test_a_log_with_several_runs_asks_which_one_and_lists_them(log: Callable[..., Path]) -> None:
+    result = run_score(log(r1=[RIGHT], r2=[WRONG, WRONG]))
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    first, *listed = result.stderr.splitlines()
+    assert "holds 2 runs; choose with --run" in first
+    assert [line.split()[0] for line in listed] == ["r1", "r2"]
+    assert "1 session" in listed[0]
+    assert "2 sessions" in listed[1]
+
+
+def test_the_run_asked_for_is_scored(log: Callable[..., Path]) -> None:
+    path = log(r1=[RIGHT], r2=[WRONG])
+    document = json.loads(run_score(path, "--run", "r2", "--format", "json").stdout)
+    assert document["run"] == "r2"
+    assert document["metrics"]["total_info"]["session"]["correct_count"] == 0
+
+
+def test_an_unknown_run_is_refused_with_a_list_of_the_runs(log: Callable[..., Path]) -> None:
+    result = run_score(log(r1=[RIGHT]), "--run", "r9")
+    assert result.exit_code == 2
+    assert "unknown run 'r9'" in result.stderr
+    assert "r1" in result.stderr
+
+
+def test_several_logs_give_an_entry_for_each_run(log: Callable[..., Path]) -> None:
+    paths = log("a.db", r1=[RIGHT]), log("b.db", r2=[WRONG], r3=[RIGHT])
+    result = run_score(*paths, "--run", "r2", "--format", "json")
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout)["runs"]
+    assert [(entry["log"], entry["run"]) for entry in runs] == [("a.db", "r1"), ("b.db", "r2")]
+    table = run_score(*paths, "--run", "r2", "--run", "r3").stdout
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("Run ")] == ["r1", "r2", "r3"]
+
+
+def test_a_run_without_sessions_is_not_scorable(log: Callable[..., Path]) -> None:
+    result = run_score(log(r1=[]), "--format", "json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["metrics"]["total_info"]["session"]["accuracy"] is None
+    assert result.stderr == "Error: run.db, run r1: no scored task. Not scored: the run has no sessions.\n"
+
+
+def test_tasks_that_were_not_played_are_null_and_not_wrong(log: Callable[..., Path]) -> None:
+    partly, never = log("a.db", r1=[RIGHT, RIGHT[:1]]), log("b.db", r1=[[]])
+    document = json.loads(run_score(partly, "--format", "json").stdout)
+    assert [entry["label"] for entry in document["tasks"]] == ["correct", "correct", "correct", None]
+    assert document["unscored"] | {"reasons": None} == {
+        "tasks": 1,
+        "all_tasks": 4,
+        "sessions": 1,
+        "all_sessions": 2,
+        "reasons": None,
+    }
+    assert list(document["unscored"]["reasons"]) == [document["tasks"][3]["reason"]]
+    result = run_score(never)
+    assert result.exit_code == 3
+    assert "Not scored: 2 of 2 tasks, so 1 of 1 sessions" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_log_without_runs_is_not_scorable(log: Callable[..., Path]) -> None:
+    result = run_score(log(), "--format", "json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout) == {"runs": []}
+    assert "no run" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"this is not a database, but a text of some length"])
+def test_a_log_that_is_missing_or_not_sqlite_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    result = run_score(path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert "x.db" in result.stderr
+
+
+def test_every_scorer_that_can_be_chosen_exists() -> None:
+    assert list(SCORER_NAMES) == list(SCORERS)
+
+
+def case_line(case: str, *replies: dict[str, Any]) -> bytes:
+    nodes = RECORD["answer_list"][0]
+    return (
+        json.dumps({"case": case, "tools": [TOOL], "answer_list": nodes, "replies": replies}).encode() + b"\n"
+    )
+
+
+def test_judge_writes_a_verdict_for_each_line(tmp_path: Path) -> None:
+    cases, verdicts = tmp_path / "cases.jsonl", tmp_path / "verdicts.jsonl"
+    cases.write_bytes(case_line("a", calling(), TEXT) + b"\n" + case_line("b", TEXT))
+    assert run_judge(cases, "-o", verdicts).exit_code == 0
+    entries = [json.loads(line) for line in verdicts.read_bytes().splitlines()]
+    assert [(entry["case"], entry["label"]) for entry in entries] == [("a", "correct"), ("b", "error")]
+    assert {"action_name_label", "action_arguments_label", "is_optimal", "requests", "steps"} <= set(
+        entries[0]
+    )
+    assert run_judge(cases).stdout_bytes == verdicts.read_bytes()
+
+
+def test_judge_reads_standard_input(tmp_path: Path) -> None:
+    result = run_judge("-", stdin=case_line("a", calling(), TEXT))
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["label"] == "correct"
+
+
+def test_judge_judges_what_follows_a_broken_line_and_then_fails(tmp_path: Path) -> None:
+    result = run_judge("-", stdin=b"{\n" + case_line("b", calling(), TEXT))
+    assert result.exit_code == 2
+    broken, good = map(json.loads, result.stdout.splitlines())
+    assert list(broken) == ["case", "line", "error"]
+    assert (broken["line"], good["label"]) == (1, "correct")
+    assert "1 of 2 lines could not be judged" in result.stderr
+
+
+def test_judge_keeps_every_character_of_a_name() -> None:
+    name = "多 \ud800 \x1b \x9b \u202e"
+    output = run_judge("-", stdin=case_line(name, calling(), TEXT)).stdout_bytes
+    assert json.loads(output)["case"] == name
+    assert "多".encode() in output
+    assert not any(ord(char) in (0x1B, 0x9B, 0x202E) for char in output.decode())
+
+
+def test_judge_refuses_to_overwrite_its_input(tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_bytes(case_line("a", calling(), TEXT))
+    result = run_judge(cases, "-o", cases)
+    assert result.exit_code == 2
+    assert cases.read_bytes() == case_line("a", calling(), TEXT)
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n \n"])
+def test_judge_without_cases_has_nothing_to_score(stdin: bytes) -> None:
+    assert run_judge("-", stdin=stdin).exit_code == 3
+
+
+def test_judge_says_in_one_line_which_file_cannot_be_opened(tmp_path: Path) -> None:
+    for arguments in ([tmp_path / "none.jsonl"], [tmp_path], ["-", "-o", tmp_path / "no" / "folder"]):
+        result = run_judge(*arguments, stdin=b"")
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert str(tmp_path) in result.stderr
