@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -36,13 +37,28 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+class Composition:
+    """Lends scoring to commands of the proxy, which does not import it."""
+
+    def score(self, log: Path) -> tuple[str, str]:
+        """A log's scores as a table and as a JSON document."""
+        from scoring.cli import SCORER_NAMES, score_logs
+        from scoring.report import documents, json_bytes
+        from scoring.tables import run_table
+
+        reports = score_logs((log,), (), SCORER_NAMES[0])
+        return run_table(reports[0]), json_bytes(documents(reports), indent=2).decode()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="wildtoolbench-proxy", prog_name="wildproxy")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Put any tool-using agent through WildToolBench sessions, unmodified.
 
     Point the agent's base URL at the proxy, run sessions, score the log.
     """
+    context.obj = Composition()
 
 
 if __name__ == "__main__":

@@ -44,7 +44,11 @@ class Address:
 
 
 class Agents:
-    """Handlers of what agents send. `registry` is None when the proxy only records."""
+    """Handlers of what agents send. `registry` is None when the proxy only records.
+
+    `own_key` is for agents that have no key of the provider's: those without any, and those
+    whose key names a Session.
+    """
 
     def __init__(
         self,
@@ -52,13 +56,13 @@ class Agents:
         recorder: Recorder,
         journal: Journal,
         *,
-        provider_key: str | None,
         keep_alive: float,
+        own_key: str | None = None,
     ) -> None:
         self._registry = registry
         self._recorder = recorder
         self._journal = journal
-        self._provider_key = provider_key
+        self._own_key = own_key
         self._keep_alive = keep_alive
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -83,7 +87,9 @@ class Agents:
         exchange_id = self._received(request, raw, body, origin)
         stream = isinstance(body, dict) and bool(body.get("stream"))
         path = address.path + (f"?{request.query_string}" if request.query_string else "")
-        return await self._recorder.relay(request, raw, path, exchange_id, stream=stream)
+        return await self._recorder.relay(
+            request, raw, path, exchange_id, stream=stream, key=self._provider_key(request)
+        )
 
     async def _play(
         self, request: web.Request, raw: bytes, body: Body, address: Address
@@ -101,7 +107,7 @@ class Agents:
         turn = found.turn or player.turn
         origin = Origin(player.row.id, turn, correlation=address.correlation or "sentinel")
         exchange_id = self._received(request, raw, body, origin)
-        asked = AgentRequest(exchange_id, body, found, dict(request.headers), agent_key(request))
+        asked = AgentRequest(exchange_id, body, found, dict(request.headers), self._provider_key(request))
         return await _Giving(self._journal, player, asked, request, self._keep_alive).run()
 
     def _received(self, request: web.Request, raw: bytes, body: Any, origin: Origin) -> str:
@@ -111,9 +117,13 @@ class Agents:
             request.headers,
             raw,
             body,
-            agent_key(request) or self._provider_key,
+            agent_key(request),
             origin,
         )
+
+    def _provider_key(self, request: web.Request) -> str | None:
+        key = agent_key(request)
+        return self._own_key if key is None or key.startswith(SESSION_KEY_PREFIX) else key
 
 
 class _Giving:

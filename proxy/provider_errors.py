@@ -7,6 +7,7 @@ import ssl
 
 import aiohttp
 from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import ContentEncodingError
 
 from proxy.wire.answer import (
     CONNECT_FAILURE,
@@ -37,6 +38,8 @@ def explain(exc: BaseException, where: str) -> Failure:
     if isinstance(exc, aiohttp.ClientConnectorError):
         reason = os.strerror(exc.errno) if exc.errno else "no connection"
         return _error(CONNECT_FAILURE, f"cannot connect to the provider {where}: {reason}")
+    if isinstance(exc.__cause__, ContentEncodingError):
+        return _error(PROTOCOL_ERROR, f"the answer of the provider {where} cannot be decompressed")
     if isinstance(exc, (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError)):
         return _abort(CONNECTION_LOST, "the provider closed the connection before its answer was whole")
     return _error(PROTOCOL_ERROR, f"the provider {where} does not answer in proper HTTP")

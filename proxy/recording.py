@@ -25,11 +25,16 @@ class Recorder:
         self._journal = journal
 
     async def relay(
-        self, request: web.Request, raw: bytes, path: str, exchange_id: str, *, stream: bool
+        self, request: web.Request, raw: bytes, path: str, exchange_id: str, *, stream: bool, key: str | None
     ) -> web.StreamResponse:
-        """Answers `request` with what the provider says. Raises ApiError if it says nothing."""
+        """Answers `request` with what the provider says. Raises ApiError if it says nothing.
+
+        `key` is what the provider gets, if it has no key of its own.
+        """
         began = self._journal.now()
-        headers = request.headers.items()
+        headers = [(name, value) for name, value in request.headers.items() if name != "Authorization"]
+        if key is not None:
+            headers.append(("Authorization", f"Bearer {key}"))
         try:
             async with self._provider.forward(request.method, path, headers, raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")

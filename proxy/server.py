@@ -32,6 +32,7 @@ from scenarios.types import Scenario
 
 SIMULATED = "sim:"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+"""Holds the provider's key for agents whose own key only names a Session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,15 @@ async def running(
         control = (
             None if registry is None else Control(registry, token, {"run": run.id, "config": run.config})
         )
+        own_key = environ.get(DEFAULT_KEY_ENV) or None
+        for secret in filter(None, (key, own_key)):
+            log.hide(secret)
         agents = Agents(
-            registry, Recorder(provider, journal), journal, provider_key=key, keep_alive=settings.keep_alive
+            registry,
+            Recorder(provider, journal),
+            journal,
+            keep_alive=settings.keep_alive,
+            own_key=own_key,
         )
         url = await _listen(stack, build_app(agents, control), settings)
         if registry is not None:

@@ -43,7 +43,8 @@ class PlayConfig:
 class Settings:
     """Everything a proxy process is told.
 
-    `provider` is a base URL or `sim:POLICY`. `provider_key_env` names the environment
+    `scenarios` are files, or the word that means the bundled ones; without any, the proxy
+    only records. `provider` is a base URL or `sim:POLICY`. `provider_key_env` names the environment
     variable that holds the provider's key; None means the agent's own key is passed on.
     `keep_alive` is in seconds: how long the first byte is put off and how often a sign of
     life follows; `abandon_after` how long a provider request outlives its agent.
@@ -51,7 +52,7 @@ class Settings:
 
     log: Path
     provider: str
-    scenarios: tuple[Path, ...] = ()
+    scenarios: tuple[str | Path, ...] = ()
     language: str = "en"
     provider_key_env: str | None = None
     model: str | None = None

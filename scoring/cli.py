@@ -48,7 +48,7 @@ def score(logs: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str, output_
     from scoring.log import LogError
 
     try:
-        reports = _score_logs(logs, run_ids, scorer)
+        reports = score_logs(logs, run_ids, scorer)
     except LogError as error:
         raise InputError(str(error)) from error
     _print_reports(reports, output_format)
@@ -88,7 +88,8 @@ def judge(cases: Path, output: Path) -> None:
         raise NothingScorable(f"{source_name}: no cases")
 
 
-def _score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
+def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
+    """Scores the runs chosen in these logs. Raises LogError, InputError."""
     from scoring.log import open_log
     from scoring.report import SCORERS, score_run
 

@@ -14,6 +14,7 @@ Row = tuple[str, str, str, str]
 
 GAP = "  "
 REASONS_SHOWN = 5
+REASON_LENGTH = 100
 SECTIONS = (
     ("By task label", "task_type_info"),
     ("By position", "layer_info"),
@@ -50,7 +51,7 @@ def unscored_line(left_out: Unscored) -> str:
         return "Not scored: the run has no sessions."
     if left_out.tasks == 0:
         return "Not scored: none."
-    shown = [f"{visible(reason)} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]]
+    shown = [f"{_cut(visible(reason))} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]]
     if more := len(left_out.reasons) - len(shown):
         shown.append(f"{more} other {_plural(more, 'reason')}")
     return (
@@ -150,6 +151,10 @@ def _columns(char: str) -> int:
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 3] + "..."
 
 
 def _plural(n: int, noun: str) -> str:

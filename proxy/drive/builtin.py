@@ -10,7 +10,7 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from proxy.drive.driver import AgentAnswer, AgentFactory, AgentFailure
+from proxy.drive.agent import AgentAnswer, AgentFactory, AgentFailure
 
 MAX_TOOL_ROUNDS = 50
 """How often a turn goes on after tool calls, of which this agent can do none."""

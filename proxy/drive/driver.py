@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from proxy.drive.client import ControlClient, ControlError, ProxyLost, ScenarioInfo, SessionState, Turn
+from proxy.drive.agent import Agent, AgentFactory, AgentFailure, placeholder_key
+from proxy.drive.client import ControlClient, ControlError, ProxyLost, SessionState, Turn
+from proxy.drive.plan import Planned
 from proxy.log.redaction import scrub
-from proxy.wire.endpoint import SESSION_KEY_PREFIX
 
 CANCEL_GRACE_S = 5.0
 """How long an agent that is cancelled or closed may take before it is left to itself."""
@@ -19,41 +19,6 @@ REASON_LENGTH = 300
 FailureKind = Literal["agent", "timeout", "proxy"]
 SessionEnd = Literal["over", "failed", "cancelled"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class AgentAnswer:
-    """What an agent said at the end of a turn. Nothing is scored by it."""
-
-    text: str
-
-
-class AgentFailure(Exception):
-    """An agent could not answer a turn. One line, fit for the user."""
-
-
-class Agent(Protocol):
-    """An agent in one Session."""
-
-    async def turn(self, prompt: str) -> AgentAnswer:
-        """Answers one user turn. Any exception is a failed turn; AgentFailure words its reason."""
-
-    async def close(self) -> None:
-        """Lets go of whatever the agent holds. Called once, after a failure too."""
-
-
-AgentFactory = Callable[[str, str, str], Agent]
-"""(session name, base URL, API key) -> the agent that plays this Session. Must not raise:
-an agent that cannot be had says so in its first turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A Session to be played; `tasks` is how many Tasks its Scenario has."""
-
-    scenario: str
-    epoch: int
-    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,37 +86,6 @@ class Watcher(Protocol):
     def failed(self, failure: Failure) -> None: ...
 
     def finished(self, played: Played) -> None: ...
-
-
-def plan(
-    scenarios: Sequence[ScenarioInfo], only: Sequence[str] = (), limit: int | None = None, epochs: int = 1
-) -> tuple[Planned, ...]:
-    """The Sessions to play, in the order of `scenarios`: all of the first epoch, then the next.
-
-    `only` chooses Scenarios by id (empty: all), `limit` takes the first so many of these.
-    Raises ValueError, in one line, for an unknown id or a number below 1.
-    """
-    if epochs < 1 or (limit is not None and limit < 1):
-        raise ValueError("the numbers of epochs and of scenarios must be 1 or more")
-    known = [scenario.id for scenario in scenarios]
-    unknown = [wanted for wanted in dict.fromkeys(only) if wanted not in known]
-    if unknown:
-        raise ValueError("; ".join(_unknown(wanted, known) for wanted in unknown))
-    chosen = [scenario for scenario in scenarios if not only or scenario.id in only][:limit]
-    return tuple(
-        Planned(scenario.id, epoch, scenario.tasks) for epoch in range(1, epochs + 1) for scenario in chosen
-    )
-
-
-def placeholder_key(session: str) -> str:
-    """An API key that names the Session and opens nothing."""
-    return SESSION_KEY_PREFIX + session
-
-
-def api_keys(environ: Mapping[str, str], variable: str | None) -> Callable[[str], str]:
-    """The API key of each Session's agent: the one in the environment, else a placeholder."""
-    key = environ.get(variable, "").strip() if variable else ""
-    return (lambda session: key) if key else placeholder_key
 
 
 async def drive(
@@ -320,11 +254,3 @@ def _answer_cancellation() -> None:
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
-
-
-def _unknown(wanted: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-    near += [name for name in known if wanted and wanted.lower() in name.lower() and name not in near]
-    if near:
-        return f"no scenario {wanted!r}: did you mean {' or '.join(map(repr, near[:3]))}?"
-    return f"no scenario {wanted!r} among the {len(known)} loaded: `scenarios list` prints their ids"

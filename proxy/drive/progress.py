@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from proxy.drive.driver import DriveReport, Failure, Played
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 REASONS_SHOWN = 5
+DEFAULT_COLUMNS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,15 @@ def time_left(now: Tally, elapsed: float) -> float | None:
 
 
 def bar_text(now: Tally, elapsed: float) -> str:
-    """What stands beside the bar."""
+    """What stands beside the bar: short enough for 80 columns in all."""
     left = time_left(now, elapsed)
     return ", ".join(
         [
             f"{now.done}/{now.sessions} sessions",
             f"names right {now.names_right}/{now.ended} tasks",
-            f"{_thousands(now.input_tokens + now.output_tokens)} tokens",
-            _count(now.failures, "failure"),
-            f"{duration(left)} left" if left is not None else "time left unknown",
+            f"{_rounded(now.input_tokens + now.output_tokens)} tokens",
+            f"{now.failures} failed",
+            "-:-- left" if left is None else f"{_clock_time(left)} left",
         ]
     )
 
@@ -149,10 +151,12 @@ class Progress:
             self._bar = _Bar(
                 total=self._total.sessions,
                 file=self._out,
-                bar_format="{percentage:3.0f}%|{bar:20}| {desc}",
+                bar_format="{percentage:3.0f}%|{bar}| {desc}",
                 desc=bar_text(self._now(), 0.0),
                 leave=False,
-                dynamic_ncols=True,
+                # A terminal that does not say how wide it is would get a bar of no width.
+                dynamic_ncols=_has_width(self._out),
+                ncols=None if _has_width(self._out) else DEFAULT_COLUMNS,
             )
         return self
 
@@ -209,6 +213,29 @@ class _Bar(tqdm):  # type: ignore[misc]
 
 def _spelt(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
+
+
+def _has_width(out: TextIO) -> bool:
+    try:
+        return os.get_terminal_size(out.fileno()).columns > 0
+    except OSError:
+        return False
+
+
+def _rounded(number: int) -> str:
+    """Three digits or so: `812`, `12.3k`, `456k`, `1.2M`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if number >= size:
+            return f"{number / size:.{1 if number < 100 * size else 0}f}{unit}"
+    return str(number)
+
+
+def _clock_time(seconds: float) -> str:
+    """`0:08`, `12:10`, `1:05:00`."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def _thousands(number: int) -> str:

@@ -6,7 +6,7 @@ import math
 
 import click
 
-BUNDLED_WORD = "bundled"
+from scenarios.load import BUNDLED_WORD, LANGUAGES
 
 
 class InputError(click.ClickException):
@@ -48,7 +48,7 @@ def _latency(context: click.Context, parameter: click.Parameter, value: float) -
 )
 @click.option(
     "--language",
-    type=click.Choice(["en", "zh"]),
+    type=click.Choice(LANGUAGES),
     default="en",
     show_default=True,
     help="Which words of a file with both languages are being played.",

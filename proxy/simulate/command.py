@@ -24,7 +24,8 @@ def run(files: Sequence[str], policy: str, host: str, port: int, language: str, 
     scenarios = [scenario for file in loaded for scenario in file.scenarios]
 
     def announce(url: str) -> None:
-        click.echo(f"simulated provider, policy {parsed.spec}, {len(scenarios)} scenarios: {url}")
+        count = f"{len(scenarios)} scenario{'' if len(scenarios) == 1 else 's'}"
+        click.echo(f"simulated provider, policy {parsed.spec}, {count}: {url}")
 
     try:
         asyncio.run(

@@ -183,7 +183,7 @@ def another_value(value: Any) -> Any:
         case bool():
             return not value
         case int() | float():
-            return value + 1000 if abs(value) < 1e9 else 0
+            return value + 1000 if abs(value) < 1e9 else type(value)(0)
         case str():
             return "something else entirely" if "else" not in value else "none of these"
         case list():

@@ -247,10 +247,11 @@ def _overlap(own: frozenset[str], names: Sequence[str]) -> float:
 
 
 def _offered(own: frozenset[str], names: Sequence[str]) -> dict[str, str]:
-    """The name under which each tool is offered: its own, else the only one that ends with it."""
+    """The name under which each tool is offered: its own, else the only other one that ends with it."""
+    foreign = set(names) - own
     offered: dict[str, str] = {}
     for name in sorted(own):
-        ending = [other for other in names if other.endswith(name)]
+        ending = [other for other in foreign if other.endswith(name)]
         if name in names:
             offered[name] = name
         elif len(ending) == 1:

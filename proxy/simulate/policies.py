@@ -16,7 +16,10 @@ from scenarios.reference import graph_of, next_minimal_batch, run_length
 from scenarios.types import Node, ToolCall
 
 FIXED_TEXT = "This is a scripted reply."
-"""What `text-only` always says, and `always-call` when the request offers no tools."""
+"""What `text-only` always says."""
+
+NO_TOOLS_TEXT = "I have no tools to do this with."
+"""Said instead of a call when the request offers no tools, as a request for a title does."""
 
 
 class PolicyError(ValueError):
@@ -95,9 +98,7 @@ def text_only(policy: Policy, situation: Situation) -> Reply:
 
 def always_call(policy: Policy, situation: Situation) -> Reply:
     """The first tool that the request offers, without arguments."""
-    if not situation.names:
-        return Reply(text=FIXED_TEXT)
-    return Reply(calls=(Call(situation.names[0], "{}"),))
+    return Reply(calls=(Call(situation.names[0] if situation.names else "", "{}"),))
 
 
 def say_nothing(policy: Policy, situation: Situation) -> Reply:
@@ -146,7 +147,10 @@ def respond(
     """
     place = find_place(index, messages, tools)
     known_as = session or (place.scenario.id if place else "")
-    reply = policy.decide(policy, Situation(place, known_as, tool_names(tools)))
+    names = tool_names(tools)
+    reply = policy.decide(policy, Situation(place, known_as, names))
+    if reply.calls and not names:
+        reply = Reply(text=NO_TOOLS_TEXT)
     offered = place.offered if place else {}
     ids = _call_ids(place, known_as, messages, len(reply.calls))
     calls = tuple(

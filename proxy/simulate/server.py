@@ -234,4 +234,7 @@ async def _openai_errors(request: web.Request, handler: Callable[[web.Request], 
         return _json(error.body, error.status)
     except web.HTTPException as error:
         text = f"{request.method} {request.path}: {error.reason}"
-        return _json(error_body(text, code=str(error.status)), error.status)
+        answer = _json(error_body(text, code=str(error.status)), error.status)
+        if "Allow" in error.headers:
+            answer.headers["Allow"] = error.headers["Allow"]
+        return answer

@@ -79,7 +79,9 @@ class AnswerReader:
         self.done = False
         """The stream has said so itself: `[DONE]` or an error event."""
         self._chat = chat
-        self._events = 200 <= status < 300 and (stream or content_type.startswith("text/event-stream"))
+        self._events = 200 <= status < 300 and (
+            stream or content_type.lower().startswith("text/event-stream")
+        )
         self._decoder = SSEDecoder()
         self._fold = Fold()
         self._failure: Failure | None = None

@@ -62,7 +62,7 @@ class Reply:
     before: asyncio.Event | Cut | None = None
 
 
-Script = Callable[[Request], "Reply | None | Awaitable[Reply | None]"]
+Script = Callable[[Request], "Reply | Awaitable[Reply | None] | None"]
 
 
 class ScriptedProvider:
@@ -171,9 +171,7 @@ class ScriptedProvider:
         body = json.dumps(value, ensure_ascii=False).encode()
         return Reply([body], status, {"Content-Type": "application/json", **(headers or {})})
 
-    def as_stream(
-        self, parts: list[Any], headers: dict[str, str] | None = None, status: int = 200
-    ) -> Reply:
+    def as_stream(self, parts: list[Any], headers: dict[str, str] | None = None, status: int = 200) -> Reply:
         wire = [
             b"data: " + json.dumps(part, ensure_ascii=False).encode() + b"\n\n"
             if isinstance(part, dict)

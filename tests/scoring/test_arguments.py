@@ -21,11 +21,9 @@ from scoring.arguments import (
     CRASH,
     INVALID_JSON,
     MAX_NESTING,
-    ROUGE_STEPS,
     check_arguments,
-    rouge_l,
-    segment,
 )
+from scoring.similarity import ROUGE_STEPS, rouge_l, segment
 
 ROOT = Path(__file__).resolve().parents[2]
 STRING = {"type": "string"}

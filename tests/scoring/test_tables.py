@@ -112,6 +112,12 @@ def test_many_reasons_are_cut_short_but_counted() -> None:
     assert unscored_line(Unscored(6, 8, 2, 2, reasons[:6])).endswith("reason 4 (1), 1 other reason")
 
 
+def test_a_long_reason_is_cut_short() -> None:
+    line = unscored_line(Unscored(1, 1, 1, 1, (("x" * 5000, 1),)))
+    assert line.endswith("xxx... (1)")
+    assert len(line) < 200
+
+
 def test_columns_line_up_when_labels_are_wide_characters() -> None:
     rows = [("多工具", "1.0", "1/1", "a"), ("Chat", "100.0", "10/10", "bb"), ("Cafe\u0301", "-", "0/0", "-")]
     assert align(rows) == [

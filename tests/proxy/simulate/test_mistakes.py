@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.simulate.mistakes import MISTAKES, Decision, another_value, make_mistake, sample_arguments
@@ -59,7 +59,7 @@ def test_the_released_scorer_does_not_accept_the_mistake_anywhere(
 ) -> None:
     applied = 0
     for decision, before in crossroads:
-        for seed in range(5):
+        for seed in range(2):
             drawn = replace(decision, draw=Draw((seed,)))
             wrong = MISTAKES[way](drawn)
             if wrong is not None:
@@ -80,9 +80,9 @@ def test_a_split_batch_is_a_smaller_batch_of_the_same_calls(
 
 
 def test_every_way_is_taken_and_named(library: Scenario, start_of: Any, write: Any) -> None:
-    index, policy = build_index([library]), parse_policy("noisy:1")
+    index, policy, tools = build_index([library]), parse_policy("noisy:1"), released_tools(library)
     openings = [start_of(library, task) for task in range(3)]
-    ways = {respond(policy, index, m, None, f"s{i}").way for i in range(300) for m in openings}
+    ways = {respond(policy, index, m, tools, f"s{i}").way for i in range(300) for m in openings}
     assert ways == set(MISTAKES)
 
 
@@ -130,10 +130,11 @@ _values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(value=_values | st.sampled_from(["something else entirely", "none of these"]))
 def test_another_value_has_the_same_type_and_is_judged_wrong(value: Any) -> None:
     other = another_value(value)
-    assert type(other) is type(value) or (type(value), other) == (float, 0)
+    assert type(other) is type(value)
     kinds = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
     schema = {"type": "object", "properties": {"x": {"type": kinds[type(value)]}}, "required": ["x"]}
     assert check_arguments(schema, json.dumps({"x": other}), {"x": value}) != "correct"

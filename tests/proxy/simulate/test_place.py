@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.simulate.place import Index, Place, build_index, find_place
@@ -268,6 +268,13 @@ def test_calls_are_read_whatever_dialect_or_name_they_came_in(library: Scenario,
     assert place is not None and place.offered["lend"] == "books-lend"
 
 
+def test_a_tool_is_never_taken_for_a_renamed_one_of_the_same_scenario(write: Any) -> None:
+    tools = [write.tool("info"), write.tool("get_info")]
+    index = build_index([write.scenario("s", tools, ("Hi there.", [write.close("Hello.")]))])
+    place = find_place(index, [write.user("Hi there.")], [write.tool("get_info")])
+    assert place is not None and place.offered == {"get_info": "get_info"}
+
+
 @pytest.fixture
 def reminded(library: Scenario, write: Any) -> Callable[..., Any]:
     """reminded(*messages): the place in the library's second Task, the one with an ask."""
@@ -317,6 +324,7 @@ def test_a_next_task_that_holds_an_open_asks_reply_is_the_next_task(write: Any) 
     assert where(find_place(build_index([scenario]), messages, None)) == ("s", 1, 0, set())
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_any_legal_play_is_followed_node_by_node(data: st.DataObject, library: Scenario, write: Any) -> None:
     index, nodes = build_index([library]), library.tasks[0].nodes
@@ -352,6 +360,7 @@ _message = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(messages=st.lists(_message, max_size=8), tools=st.lists(_json, max_size=3))
 def test_no_message_whatever_is_in_it_raises(
     messages: list[Any], tools: list[Any], library: Scenario

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.simulate.place import Index, build_index
 from proxy.simulate.policies import (
     FIXED_TEXT,
+    NO_TOOLS_TEXT,
     POLICIES,
     Answer,
     NoPlace,
@@ -24,6 +25,7 @@ from proxy.simulate.policies import (
     serial_order,
 )
 from scenarios.history import gold_history, released_tools
+from scenarios.load import BUNDLED_WORD, load
 from scenarios.matcher import match_calls, match_text, start
 from scenarios.reference import depth
 from scenarios.types import Node, Scenario
@@ -65,6 +67,17 @@ def test_serial_gets_every_real_task_right_with_one_call_per_step(
         assert all(len(answer.calls) <= 1 for answer in played.answers)
 
 
+@pytest.mark.parametrize("policy", ["oracle", "serial"])
+def test_every_bundled_task_is_played_right(policy: str, play: Play) -> None:
+    bundled = tuple(scenario for file in load([BUNDLED_WORD]) for scenario in file.scenarios)
+    index = build_index(bundled)
+    for scenario, task in tasks_of(bundled):
+        played = play(policy, index, scenario, task)
+        verdict = score(scenario, task, played.answers)
+        assert verdict.label == "correct"
+        assert verdict.is_optimal or policy == "serial"
+
+
 def test_oracle_says_the_gold_question_and_the_gold_answer(library: Scenario, play: Play) -> None:
     played = play("oracle", build_index([library]), library, 1)
     assert [answer.text for answer in played.answers] == ["Of which book?", "", "I will remind you."]
@@ -85,7 +98,7 @@ def test_oracle_calls_again_what_was_refused(library: Scenario, write: Any) -> N
         write.told("c1", '{"book": 1}'),
         write.told("c2", '{"error": "no data for these arguments"}'),
     ]
-    answer = respond(parse_policy("oracle"), build_index([library]), messages, None)
+    answer = respond(parse_policy("oracle"), build_index([library]), messages, released_tools(library))
     assert [(c.name, c.arguments) for c in answer.calls] == [("find", '{"title": "Emma"}')]
 
 
@@ -121,6 +134,7 @@ def references(draw: st.DrawFn) -> tuple[Node, ...]:
     return (*nodes, Node("prepare_to_answer", {}, "Done.", tuple(range(size))))
 
 
+@settings(deadline=None)
 @given(nodes=references())
 def test_the_serial_order_is_accepted_by_the_released_matcher(nodes: tuple[Node, ...]) -> None:
     state = start(nodes)
@@ -188,8 +202,9 @@ def test_epochs_and_seeds_get_draws_of_their_own(
 
 
 def test_decisions_are_wrong_as_often_as_the_probability_says(library: Scenario, start_of: Any) -> None:
-    index, policy, opening = build_index([library]), parse_policy("noisy:0.3"), start_of(library, 0)
-    wrong = Counter(bool(respond(policy, index, opening, None, f"s{i}").way) for i in range(2000))
+    index, policy, tools = build_index([library]), parse_policy("noisy:0.3"), released_tools(library)
+    opening = start_of(library, 0)
+    wrong = Counter(bool(respond(policy, index, opening, tools, f"s{i}").way) for i in range(2000))
     assert 0.25 < wrong[True] / 2000 < 0.35
 
 
@@ -210,7 +225,17 @@ def test_always_call_calls_the_first_tool_of_the_request_without_arguments(
     for messages in (start_of(library, 0), [write.user("Who are you?")]):
         answer = respond(policy, index, messages, [write.tool("first"), write.tool("second")])
         assert [(call.name, call.arguments) for call in answer.calls] == [("first", "{}")]
-        assert respond(policy, index, messages, None) == Answer(FIXED_TEXT, (), "")
+
+
+def test_a_request_without_tools_is_never_answered_with_calls(
+    library: Scenario, start_of: Any, write: Any
+) -> None:
+    index = build_index([library])
+    title = [write.user(f"Write a title for this: {library.tasks[0].text}")]
+    for policy in ("oracle", "serial", "always-call"):
+        for tools in (None, []):
+            answer = respond(parse_policy(policy), index, title, tools)
+            assert answer == Answer(NO_TOOLS_TEXT, (), "")
 
 
 def test_empty_says_nothing(library: Scenario, start_of: Any) -> None:
@@ -246,11 +271,11 @@ def test_a_call_id_that_the_conversation_already_has_is_not_given_again(
     library: Scenario, write: Any
 ) -> None:
     index, policy = build_index([library]), parse_policy("oracle")
-    first = write.user(library.tasks[0].text)
-    given = [call.id for call in respond(policy, index, [first], None).calls]
+    first, tools = write.user(library.tasks[0].text), released_tools(library)
+    given = [call.id for call in respond(policy, index, [first], tools).calls]
     # An agent that lost the assistant message but kept the results is at the same step.
     orphans = [write.told(call_id, "lost") for call_id in given]
-    again = [call.id for call in respond(policy, index, [first, *orphans], None).calls]
+    again = [call.id for call in respond(policy, index, [first, *orphans], tools).calls]
     assert len(set(given + again)) == 4
 
 

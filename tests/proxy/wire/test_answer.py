@@ -65,7 +65,11 @@ def test_a_cut_after_the_end_takes_nothing_away():
 
 
 def test_a_cut_before_the_end_is_an_abort():
-    assert verdict(stream(sse(chunk(content="a")) + b'data: {"cho', CUT)) == ("provider_abort", "connection_lost", "cut")
+    assert verdict(stream(sse(chunk(content="a")) + b'data: {"cho', CUT)) == (
+        "provider_abort",
+        "connection_lost",
+        "cut",
+    )
     reader = AnswerReader(200, stream=False)
     reader.feed(b'{"id":')
     assert verdict(reader.finish(CUT)) == ("provider_abort", "connection_lost", "cut")
@@ -127,7 +131,11 @@ def test_a_stream_without_any_message_is_a_provider_error():
         (b"[" * 100_000, "not_json", "the answer is not JSON: " + "[" * 77 + "..."),
         (b"[1]", "not_an_object", "the answer is JSON, but not an object"),
         (b'{"error": {"message": "no"}}', "error_body", "error in the answer: no"),
-        (b'{"choices": [{"error": {"code": 502}, "message": {}}]}', "error_body", 'error in the answer: {"code": 502}'),
+        (
+            b'{"choices": [{"error": {"code": 502}, "message": {}}]}',
+            "error_body",
+            'error in the answer: {"code": 502}',
+        ),
         (b'{"choices": []}', "no_message", "the answer has no choices[0].message"),
         (b'{"id": "x"}', "no_message", "the answer has no choices[0].message"),
     ],
@@ -144,7 +152,11 @@ def test_a_body_that_is_no_completion_is_a_provider_error(raw: bytes, error_type
         (400, b'{"message": "no"}', "HTTP 400: no"),
         (502, b"<html>Bad gateway</html>", "HTTP 502: <html>Bad gateway</html>"),
         (500, b"", "HTTP 500"),
-        (307, b"moved", "HTTP 307: a redirect, which is not followed: use the address it leads to as provider URL"),
+        (
+            307,
+            b"moved",
+            "HTTP 307: a redirect, which is not followed: use the address it leads to as provider URL",
+        ),
     ],
 )
 def test_an_error_status_is_a_provider_error_named_after_it(status: int, raw: bytes, text: str):
@@ -169,5 +181,7 @@ def test_big_integers_and_nan_in_an_answer_survive():
 
 def test_foreign_text_becomes_one_short_line_without_keys_or_escape_sequences():
     assert one_line("a\r\n\x1b[31mb\u2028c\x9bd") == "a [31mb c d"
-    assert one_line("Incorrect key sk-proj-abcdef123456, Bearer abcdefgh12345") == "Incorrect key [key], [key]"
+    assert (
+        one_line("Incorrect key sk-proj-abcdef123456, Bearer abcdefgh12345") == "Incorrect key [key], [key]"
+    )
     assert one_line("x" * 500) == "x" * 397 + "..."

@@ -218,7 +218,8 @@ def test_a_message_of_any_shape_is_read(message: Any, reply: Any):
 
 
 @pytest.mark.parametrize(
-    "response", [None, [], {}, {"choices": []}, {"choices": {}}, {"choices": [1]}, {"choices": [{"message": "x"}]}]
+    "response",
+    [None, [], {}, {"choices": []}, {"choices": {}}, {"choices": [1]}, {"choices": [{"message": "x"}]}],
 )
 def test_a_response_without_message_has_none(response: Any):
     assert read_message(response) is None
@@ -266,7 +267,8 @@ def same_as_whole(message: Any) -> bool:
     calls = [(c.id, c.type, c.function.name, c.function.arguments) for c in message.tool_calls]
     expected = WHOLE["choices"][0]["message"]
     return message.content == expected["content"] and calls == [
-        (c["id"], c["type"], c["function"]["name"], c["function"]["arguments"]) for c in expected["tool_calls"]
+        (c["id"], c["type"], c["function"]["name"], c["function"]["arguments"])
+        for c in expected["tool_calls"]
     ]
 
 

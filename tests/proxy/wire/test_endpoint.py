@@ -47,9 +47,21 @@ def test_a_url_is_shown_without_secrets(url: str, shown: str):
 
 @pytest.mark.parametrize(
     "url",
-    ["", "localhost:8000/v1", "ftp://host/v1", "http://", "http:///v1", "http://host:99999/v1", "http://ho st/v1",
-     "http://host:0/v1", "http://[::1/v1", "http://u:secret@/v1?k=secret", "u:secret@host", "http://u:sec/secret@h/v1"],
-)  # fmt: skip
+    [
+        "",
+        "localhost:8000/v1",
+        "ftp://host/v1",
+        "http://",
+        "http:///v1",
+        "http://host:99999/v1",
+        "http://host:0/v1",
+        "http://ho st/v1",
+        "http://[::1/v1",
+        "http://user:secret@/v1?k=secret",
+        "user:secret@host",
+        "http://user:sec/secret@host/v1",
+    ],
+)
 def test_what_is_no_http_url_is_refused_in_one_line_without_secrets(url: str):
     with pytest.raises(ValueError, match="give an address such as") as caught:
         Endpoint.parse(url)
@@ -60,14 +72,27 @@ def test_what_is_no_http_url_is_refused_in_one_line_without_secrets(url: str):
 def test_request_headers_that_end_here_are_dropped_and_unknown_ones_kept():
     sent = request_headers(
         [
-            ("Host", "proxy"), ("Connection", "keep-alive, X-Per-Hop"), ("X-Per-Hop", "1"), ("Keep-Alive", "5"),
-            ("Transfer-Encoding", "chunked"), ("TE", "trailers"), ("Upgrade", "h2c"), ("Proxy-Authorization", "x"),
-            ("Content-Length", "3"), ("Accept-Encoding", "gzip"), ("Expect", "100-continue"),
-            ("X-Eval-Session", "s"), ("x-eval-anything", "s"), ("X-Bytes", "\udcff"),
-            ("X-Custom", "a"), ("X-Custom", "b"), ("x-stainless-lang", "python"), ("Content-Type", "application/json"),
+            ("Host", "proxy"),
+            ("Connection", "keep-alive, X-Per-Hop"),
+            ("X-Per-Hop", "1"),
+            ("Keep-Alive", "5"),
+            ("Transfer-Encoding", "chunked"),
+            ("TE", "trailers"),
+            ("Upgrade", "h2c"),
+            ("Proxy-Authorization", "x"),
+            ("Content-Length", "3"),
+            ("Accept-Encoding", "gzip"),
+            ("Expect", "100-continue"),
+            ("X-Eval-Session", "s"),
+            ("x-eval-anything", "s"),
+            ("X-Bytes", "\udcff"),
+            ("X-Custom", "a"),
+            ("X-Custom", "b"),
+            ("x-stainless-lang", "python"),
+            ("Content-Type", "application/json"),
         ],
         None,
-    )  # fmt: skip
+    )
     assert sent == [
         ("X-Custom", "a"),
         ("X-Custom", "b"),
@@ -91,7 +116,10 @@ def test_the_agents_key_is_passed_on_unless_it_names_a_session():
     assert authorization("Bearer agent") == ["Bearer agent"]
     assert authorization("Bearer sk-eval-s1") == []
     assert authorization("bearer  sk-eval-s1") == []
-    assert request_headers([("api-key", "sk-eval-s1"), ("x-api-key", "real")], None)[0] == ("x-api-key", "real")
+    assert request_headers([("api-key", "sk-eval-s1"), ("x-api-key", "real")], None)[0] == (
+        "x-api-key",
+        "real",
+    )
 
 
 def test_response_headers_lose_what_no_longer_holds():

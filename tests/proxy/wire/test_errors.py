@@ -21,6 +21,4 @@ def test_an_api_error_carries_status_headers_and_body():
         raise ApiError(503, "busy", SERVER_ERROR, headers={"x-should-retry": "false"})
     error = caught.value
     assert (error.status, error.headers) == (503, {"x-should-retry": "false"})
-    assert error.body == {
-        "error": {"message": "busy", "type": SERVER_ERROR, "param": None, "code": None}
-    }
+    assert error.body == {"error": {"message": "busy", "type": SERVER_ERROR, "param": None, "code": None}}

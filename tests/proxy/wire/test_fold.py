@@ -16,7 +16,9 @@ def delta(index: int = 0, finish: str | None = None, **fields: Any) -> dict[str,
     return {"id": "c1", "choices": [{"index": index, "delta": fields, "finish_reason": finish}]}
 
 
-def call(index: int | None, id: str | None = None, name: str | None = None, arguments: Any = None) -> dict[str, Any]:
+def call(
+    index: int | None, id: str | None = None, name: str | None = None, arguments: Any = None
+) -> dict[str, Any]:
     fragment: dict[str, Any] = {"function": {}}
     if index is not None:
         fragment["index"] = index
@@ -42,7 +44,7 @@ def calls(*chunks: Any) -> list[tuple[str | None, str, Any]]:
 
 def test_a_stream_becomes_the_completion_it_stands_for():
     whole = fold(
-        {"id": "c1", "object": "chat.completion.chunk", "created": 3, "model": "m", "system_fingerprint": None,
+        {"id": "c1", "object": "chat.completion.chunk", "created": 3, "model": "m", "seed": None,
          "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]},
         {"id": "c1", "service_tier": "flex", "choices": [{"index": 0, "delta": {"content": "Hel"}}]},
         {"id": "c1", "obfuscation": "xx", "choices": [{"index": 0, "delta": {"content": "lo"}}]},
@@ -76,7 +78,10 @@ def test_interleaved_calls_are_joined_by_index():
 
 def test_a_new_id_with_a_name_at_the_same_index_starts_a_new_call():
     assert calls(
-        call(0, "a", "one", ""), call(0, arguments="{}"), call(0, "b", "two", ""), call(0, arguments='{"x":1}')
+        call(0, "a", "one", ""),
+        call(0, arguments="{}"),
+        call(0, "b", "two", ""),
+        call(0, arguments='{"x":1}'),
     ) == [("a", "one", "{}"), ("b", "two", '{"x":1}')]
 
 
@@ -172,7 +177,12 @@ def test_logprobs_are_joined():
 
 
 def test_content_parts_in_a_delta_are_joined_as_text():
-    assert message(delta(content=[{"type": "text", "text": "a"}, {"type": "image"}]), delta(content="b"))["content"] == "ab"
+    assert (
+        message(delta(content=[{"type": "text", "text": "a"}, {"type": "image"}]), delta(content="b"))[
+            "content"
+        ]
+        == "ab"
+    )
 
 
 def test_malformed_chunks_are_passed_over():

@@ -11,7 +11,8 @@ AWKWARD = (
     b"event: error\rdata: two\rdata:  three\r\r"
     b":keep-alive\n\n"
     b"id: 7\ndata\n\n"
-    b"retry: 5\nunknown: x\ndata: line \xe2\x80\xa8 para \xe2\x80\xa9 nel \xc2\x85 \x0b\x0c\x1c\xe4\xbd\xa0\n\n"
+    b"retry: 5\nunknown: x\n"
+    b"data: line \xe2\x80\xa8 para \xe2\x80\xa9 nel \xc2\x85 \x0b\x0c\x1c\xe4\xbd\xa0\n\n"
     b"data: [DONE]\n"
 )
 AWKWARD_EVENTS = [
@@ -42,7 +43,9 @@ def test_every_split_in_three_gives_the_same_events():
 
 @given(
     st.lists(
-        st.sampled_from([b"data: a", b"data:", b"event: e", b"id: 1", b": c", b"\r", b"\n", b"\r\n", b"\xef", b"\xbb"])
+        st.sampled_from(
+            [b"data: a", b"data:", b"event: e", b"id: 1", b": c", b"\r", b"\n", b"\r\n", b"\xef", b"\xbb"]
+        )
     ).map(b"".join),
     st.data(),
 )

@@ -1,0 +1,215 @@
+"""The commands `serve`, `drive` and `demo`. What they need is imported when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from proxy.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BUNDLED_WORD = "bundled"
+"""As in `scenarios.load`, which is not imported for a help text."""
+
+
+class Composition(Protocol):
+    """What the composition root lends to commands that join proxy and scoring."""
+
+    def score(self, log: Path) -> tuple[str, str]:
+        """A log's scores as a table and as a JSON document."""
+
+
+class InputError(click.ClickException):
+    """Something the user gave cannot be used."""
+
+    exit_code = 2
+
+
+def play_options(command: F) -> F:
+    """The options of a proxy that plays, shared by `serve` and `drive`."""
+    options = [
+        click.option(
+            "--provider",
+            required=True,
+            metavar="URL|sim:POLICY",
+            help="The LLM provider's base URL (ends in /v1), or sim:oracle, sim:serial, sim:noisy:P[:SEED], "
+            "sim:text-only, sim:always-call, sim:empty for a simulated one.",
+        ),
+        click.option(
+            "--log", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SQLite log."
+        ),
+        click.option(
+            "--language",
+            type=click.Choice(["en", "zh"]),
+            default="en",
+            show_default=True,
+            help="Which words of a scenario file with both languages are played.",
+        ),
+        click.option(
+            "--history",
+            type=click.Choice(["gold"]),
+            default="gold",
+            show_default=True,
+            help="What each task starts from: the references of the earlier tasks.",
+        ),
+        click.option(
+            "--tools",
+            type=click.Choice(["intercept"]),
+            default="intercept",
+            show_default=True,
+            help="Who answers tool calls: the proxy, so that the agent sees only texts.",
+        ),
+        click.option(
+            "--on-mismatch",
+            type=click.Choice(["stop"]),
+            default="stop",
+            show_default=True,
+            help="What a wrong step does: it ends the task.",
+        ),
+        click.option(
+            "--agent-tools",
+            type=click.Choice(["replace", "append"]),
+            default="replace",
+            show_default=True,
+            help="What becomes of the agent's own tools.",
+        ),
+        click.option(
+            "--observations",
+            type=click.Choice(["matched", "released"]),
+            default="matched",
+            show_default=True,
+            help="Give each call what it asked for, or swap parallel results as the released harness does.",
+        ),
+        click.option("--model", help="Send this model name to the provider instead of the agent's."),
+        click.option(
+            "--provider-key-env",
+            metavar="NAME",
+            help="Environment variable with the provider's key. Default: the agent's own key is passed on.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def scenarios_option(command: F) -> F:
+    return click.option(
+        "--scenarios",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help=f"Scenario file (JSONL), or the word {BUNDLED_WORD!r}; may be given several times.",
+    )(command)
+
+
+@click.command()
+@scenarios_option
+@play_options
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0 takes a free one."
+)
+def serve(files: tuple[str, ...], host: str, port: int, **options: Any) -> None:
+    """Stand between agents and their LLM provider, and log every call.
+
+    With --scenarios the proxy plays: an agent whose base URL is
+    http://HOST:PORT/s/SCENARIO_ID/v1 and whose prompts are [[next-user-turn 1]],
+    [[next-user-turn 2]], ... gets that scenario's user turns and tool results. Without
+    --scenarios it only records: every request passes through verbatim.
+    """
+    from proxy.commands import run_serve
+
+    run_serve(_settings(files, host, port, options))
+
+
+@click.command()
+@scenarios_option
+@play_options
+@click.option(
+    "--agent",
+    required=True,
+    metavar="builtin",
+    help="The agent: 'builtin' is a plain loop around the bare model.",
+)
+@click.option("--only", multiple=True, metavar="ID", help="Play only this scenario; may be repeated.")
+@click.option("--limit", type=click.IntRange(min=1), help="Play only the first so many scenarios.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=4, show_default=True, help="Sessions at a time."
+)
+@click.option(
+    "--turn-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    help="Seconds an agent may take for a turn.",
+)
+@click.option("--stream/--no-stream", default=False, show_default=True, help="Let the builtin agent stream.")
+def drive(
+    files: tuple[str, ...],
+    agent: str,
+    only: tuple[str, ...],
+    limit: int | None,
+    concurrency: int,
+    turn_timeout: float,
+    stream: bool,
+    **options: Any,
+) -> None:
+    """Play sessions against an agent, with a proxy of its own.
+
+    Starts the proxy on a free port, prompts the agent turn by turn and ends by naming the
+    command that scores the log. --model is also the model the builtin agent asks for.
+    """
+    from proxy.commands import DriveOptions, run_drive
+
+    if agent != "builtin":
+        raise InputError(f"unknown agent {agent!r}: the one agent there is is 'builtin'")
+    wanted = DriveOptions(only, limit, concurrency, turn_timeout, stream)
+    run_drive(_settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options), wanted)
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("wildproxy-demo"),
+    show_default=True,
+    help="Where the log and the score go.",
+)
+@click.pass_obj
+def demo(composition: Composition, folder: Path) -> None:
+    """Everything at once on the bundled scenarios, offline: drive, log, score.
+
+    A simulated provider that errs now and then stands in for an LLM. Ends by saying where
+    the log and the score are, and what to try next.
+    """
+    from proxy.commands import run_demo
+
+    run_demo(folder, composition.score)
+
+
+def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, Any]) -> Settings:
+    from proxy.settings import PlayConfig, Settings
+
+    play = PlayConfig(
+        history=options["history"],
+        tools=options["tools"],
+        on_mismatch=options["on_mismatch"],
+        agent_tools=options["agent_tools"],
+        observations=options["observations"],
+    )
+    return Settings(
+        log=options["log"],
+        provider=options["provider"],
+        scenarios=files,
+        language=options["language"],
+        provider_key_env=options["provider_key_env"],
+        model=options["model"],
+        host=host,
+        port=port,
+        play=play,
+    )

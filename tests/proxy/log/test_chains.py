@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, link_hash, storable
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(json_values)
+def test_a_value_is_read_back_as_it_was_written(value: Any) -> None:
+    assert json.loads(json_text(value)) == value
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_even_with_lone_surrogates_can_be_stored(text: str) -> None:
+    stored = sqlite3.connect(":memory:").execute("SELECT ?, json_valid(?)", (json_text(text),) * 2).fetchone()
+
+    assert json.loads(stored[0]) == text
+    assert stored[1] == 1
+
+
+def test_text_is_plain_and_keys_stay_in_order() -> None:
+    assert json_text({"z": "naïve 你好", "a": [1, None]}) == '{"z":"naïve 你好","a":[1,null]}'
+
+
+def test_numbers_that_json_lacks_become_strings() -> None:
+    value = {"a": [float("nan"), float("inf")], "b": (-float("inf"), 1.5)}
+
+    assert json_text(value) == '{"a":["NaN","Infinity"],"b":["-Infinity",1.5]}'
+
+
+def test_integers_of_any_size_stay_exact() -> None:
+    assert json_text(2**80) == "1208925819614629174706176"
+
+
+def test_a_bottomless_value_does_not_raise() -> None:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+
+    assert json_text(value) == TOO_DEEP
+    while value:  # one level at a time: freeing it at once would be as deep
+        value = value.pop()
+
+
+def test_a_lone_surrogate_in_a_plain_text_is_spelled_out() -> None:
+    assert storable('{"a": "\ud83d"}') == '{"a": "\\ud83d"}'
+    assert storable("naïve 😀") == "naïve 😀"
+
+
+def test_a_hash_is_the_first_half_of_the_sha256() -> None:
+    assert content_hash('"ä"') == hashlib.sha256('"ä"'.encode()).hexdigest()[:32]
+
+
+def test_a_longer_history_continues_the_chain_of_the_shorter_one() -> None:
+    short, long = chain(["m1", "m2"]), chain(["m1", "m2", "m3"])
+
+    assert long[:2] == short
+    assert [(link.parent, link.message, link.position) for link in long] == [
+        (None, "m1", 0),
+        (short[0].hash, "m2", 1),
+        (short[1].hash, "m3", 2),
+    ]
+
+
+def test_the_same_message_at_another_place_is_another_link() -> None:
+    links = chain(["m", "m", "m"])
+
+    assert len({link.hash for link in links}) == 3
+
+
+@pytest.mark.parametrize("other", [("p", "n"), ("q", "m"), (None, "m")])
+def test_a_link_depends_on_parent_and_message(other: tuple[str | None, str]) -> None:
+    assert link_hash("p", "m") != link_hash(*other)
+
+
+def test_an_empty_history_has_no_links() -> None:
+    assert chain([]) == ()

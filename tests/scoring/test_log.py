@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+
+from proxy.log.writer import LogWriter
+from scenarios.types import ToolCall
+from scoring.log import NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
+from scoring.types import Reply, TaskTrajectory
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def write(path: Path, *rows: Any) -> None:
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(*rows)
+
+
+def tasks(path: Path, *rows: Any) -> tuple[TaskTrajectory, ...]:
+    """The Tasks of the one session of a log that holds these rows."""
+    write(path, *logs.opened(), *rows)
+    (trajectory,) = open_log(path).trajectories("r1")
+    return trajectory.tasks
+
+
+def unfinished(reason: str, *replies: Reply) -> TaskTrajectory:
+    return TaskTrajectory(replies, finished=False, unfinished_reason=reason)
+
+
+def test_a_session_becomes_its_scenario_and_the_replies_of_each_task(path: Path) -> None:
+    write(
+        path,
+        *logs.opened(),
+        logs.start("x1"),
+        logs.step(1, 0, message=logs.text_message("It is 3.")),
+        logs.step(0, 0, message=logs.call_message(("findPrice", '{"thing": "lamp"}'))),
+        logs.end(0),
+        logs.step(0, 1, message={"role": "assistant", "content": ""}),
+        logs.end(1, "stopped"),
+    )
+
+    (trajectory,) = open_log(path).trajectories("r1")
+
+    assert (trajectory.session, trajectory.epoch) == ("shop_1.e1", 1)
+    assert [task.text for task in trajectory.scenario.tasks] == ["What is a lamp?", "And a chair?"]
+    assert trajectory.tasks == (
+        TaskTrajectory(
+            (Reply(None, (ToolCall("call_0", "findPrice", '{"thing": "lamp"}'),)), Reply("It is 3."))
+        ),
+        TaskTrajectory((Reply(""),)),
+    )
+
+
+@pytest.mark.parametrize("ending", ["closed", "stopped", "max_steps", "agent_stopped"])
+def test_a_task_that_the_agent_ended_is_finished_however_it_did(path: Path, ending: str) -> None:
+    assert tasks(path, logs.end(0, ending))[0] == TaskTrajectory(())
+
+
+def test_a_task_that_ended_otherwise_is_not_scored(path: Path) -> None:
+    assert tasks(path, logs.end(0, "infrastructure"))[0] == unfinished("infrastructure")
+
+
+def test_tasks_without_an_end_say_how_far_they_came(path: Path) -> None:
+    found = tasks(path, logs.turn(), logs.start("x1"), logs.step(message=logs.text_message("Hm.")))
+
+    assert found == (unfinished(NOT_ENDED, Reply("Hm.")), unfinished(NOT_PLAYED))
+
+
+def test_a_turn_that_was_opened_and_got_no_request_was_not_played_to_its_end(path: Path) -> None:
+    assert tasks(path, logs.turn())[0] == unfinished(NOT_ENDED)
+
+
+def test_a_task_whose_last_exchange_failed_says_how(path: Path) -> None:
+    found = tasks(
+        path,
+        logs.turn(1, 0),
+        logs.turn(2, 1),
+        logs.start("x1"),
+        logs.finish("x1", finish_state="provider_error", status=503, error_type="server", error="try later"),
+        logs.start("x2", turn=2),
+        logs.finish("x2", finish_state="client_abort", status=None),
+        logs.start("side", turn=2, reason="title"),
+        logs.finish("side"),
+    )
+
+    assert found == (unfinished("provider_error: status 503, server, try later"), unfinished("client_abort"))
+
+
+def test_a_failure_that_was_made_good_is_forgotten(path: Path) -> None:
+    found = tasks(
+        path,
+        logs.turn(1, 0),
+        logs.start("x1"),
+        logs.finish("x1", finish_state="provider_error", status=503),
+        logs.start("x2"),
+        logs.finish("x2"),
+    )
+
+    assert found[0] == unfinished(NOT_ENDED)
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"),
+    [
+        ({"tool_calls": "oops"}, Reply(None, (ToolCall(None, "", "oops"),))),
+        ({"tool_calls": [{"id": 1}, 7]}, Reply(None, (ToolCall(None, "", None), ToolCall(None, "", 7)))),
+        (
+            {"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {"x": 1}}}]},
+            Reply(None, (ToolCall("a", "f", {"x": 1}),)),
+        ),
+        ({"content": "half \ud83d"}, Reply("half \ud83d")),
+        ("not an object", Reply(None)),
+    ],
+)
+def test_malformed_messages_keep_what_is_there(path: Path, message: Any, reply: Reply) -> None:
+    assert tasks(path, logs.start("x1"), logs.step(message=message), logs.end())[0].replies == (reply,)
+
+
+def test_sessions_come_in_natural_order_then_by_epoch_whatever_the_order_of_writing(path: Path) -> None:
+    names = ["b_10", "b_2", "a_1", "b_2", "b"]
+    rows = [logs.session(f"s{i}", name, epoch=5 - i) for i, name in enumerate(names)]
+    write(path, logs.run(), *(logs.scenario(name) for name in names), *rows)
+
+    found = open_log(path).trajectories("r1")
+
+    assert [trajectory.session for trajectory in found] == ["a_1.e3", "b.e1", "b_2.e2", "b_2.e4", "b_10.e5"]
+    assert found == open_log(path).trajectories("r1")
+
+
+def test_natural_order_tells_names_apart_that_differ_in_zeros_only() -> None:
+    assert sorted(["a_1", "a_10", "a_01", "a_2", "1", "b"], key=natural) == [
+        "1",
+        "a_01",
+        "a_1",
+        "a_2",
+        "a_10",
+        "b",
+    ]
+
+
+def test_only_the_last_attempt_counts(path: Path) -> None:
+    write(
+        path,
+        *logs.opened(),
+        logs.session("s2", attempt=2),
+        logs.start("x1", "s1"),
+        logs.step(session_id="s1", message=logs.text_message("old")),
+        logs.end(session_id="s1"),
+        logs.start("x2", "s2"),
+        logs.step(session_id="s2", exchange_id="x2", message=logs.text_message("new")),
+    )
+
+    (trajectory,) = open_log(path).trajectories("r1")
+
+    assert trajectory.tasks[0] == unfinished(NOT_ENDED, Reply("new"))
+    assert open_log(path).runs()[0].sessions == 1
+
+
+def test_runs_are_listed_with_what_they_asked_for(path: Path) -> None:
+    write(
+        path,
+        logs.run("r2", 5.0, history="gold"),
+        logs.run("r1", 3.0),
+        logs.scenario(),
+        logs.session("s1", run_id="r2"),
+        logs.session("s2", run_id="r2", epoch=2),
+        logs.start("x1", request_model="beta"),
+        logs.start("x2", "s2", request_model="alpha"),
+        logs.start("side", request_model="small"),
+        logs.step(),
+        logs.step(session_id="s2", exchange_id="x2"),
+    )
+
+    assert open_log(path).runs() == [
+        RunInfo("r1", 3.0, {}, 0, None),
+        RunInfo("r2", 5.0, {"history": "gold"}, 2, "alpha, beta"),
+    ]
+
+
+def test_an_unknown_run_is_answered_with_those_there_are(path: Path) -> None:
+    write(path, logs.run("r2", 5.0), logs.run("r1", 3.0))
+
+    with pytest.raises(LogError, match=r"log.db: has no run r9; it has: r1, r2$"):
+        open_log(path).trajectories("r9")
+
+
+def test_a_scenario_in_the_log_that_cannot_be_read_is_one_clear_error(path: Path) -> None:
+    write(path, logs.run(), logs.scenario("shop_1", {"id": "shop_1"}), logs.session())
+
+    with pytest.raises(LogError, match=r"log.db: the scenario shop_1 in the log cannot be read: "):
+        open_log(path).trajectories("r1")
+
+
+def test_a_log_can_be_read_while_it_is_written(path: Path) -> None:
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(*logs.opened())
+        log = open_log(path)
+        assert len(log.trajectories("r1")) == 1
+
+        writer.commit_blocking(logs.session("s2", epoch=2))
+        assert len(log.trajectories("r1")) == 2
+
+
+def test_reading_makes_no_file(path: Path) -> None:
+    write(path, *logs.opened())
+
+    open_log(path).trajectories("r1")
+
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_not_a_log_is_refused_in_one_line(tmp_path: Path) -> None:
+    text, foreign, empty = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "empty.db"
+    text.write_text("these are my notes, not a database at all\n" * 10)
+    empty.touch()
+    with closing(sqlite3.connect(foreign)) as connection, connection:
+        connection.execute("CREATE TABLE t (x)")
+
+    for path, words in (
+        (tmp_path / "missing.db", "no such log"),
+        (tmp_path / "missing" / "log.db", "no such log"),
+        (tmp_path, "is a folder"),
+        (text, "is not a SQLite database"),
+        (foreign, "is a SQLite database, but not a log"),
+        (empty, "is a SQLite database, but not a log"),
+    ):
+        with pytest.raises(LogError, match=words) as caught:
+            open_log(path)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"notes.txt", "other.db", "empty.db"}
+
+
+@pytest.mark.parametrize(
+    ("version", "cure"),
+    [
+        (0, r"older version: run `wildproxy log migrate .*log.db`$"),
+        (99, "newer version .*: upgrade wildtoolbench-proxy$"),
+    ],
+)
+def test_a_log_of_another_schema_is_refused_with_the_cure(path: Path, version: int, cure: str) -> None:
+    LogWriter.open(path).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
+
+    with pytest.raises(LogError, match=cure):
+        open_log(path)
