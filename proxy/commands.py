@@ -23,7 +23,8 @@ from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import plan
 from proxy.drive.progress import Progress
 from proxy.log.errors import LogError
-from proxy.server import SIMULATED, StartError, running
+from proxy.runs import SIMULATED, shown_provider
+from proxy.server import StartError, running
 from proxy.settings import Settings
 from proxy.simulate.policies import PolicyError
 from proxy.wire.endpoint import display_url
@@ -97,7 +98,9 @@ async def _serve(settings: Settings) -> None:
     async with running(settings) as proxy:
         played = "recording only" if not settings.scenarios else f"base URL {proxy.base_url}/s/SCENARIO_ID/v1"
         click.echo(f"Listening on {proxy.base_url}, {played}")
-        click.echo(f"Provider: {_shown(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}")
+        click.echo(
+            f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"
+        )
         if settings.scenarios and sys.stdout.isatty():
             click.echo(f"Control token: {proxy.token}")
         await stop.wait()
@@ -144,7 +147,3 @@ async def _require_reachable(provider: str) -> None:
             "check --provider, and that it is running"
         ) from error
     writer.close()
-
-
-def _shown(provider: str) -> str:
-    return provider if provider.startswith(SIMULATED) else display_url(provider)

@@ -12,7 +12,8 @@ from typing import Any
 from aiohttp import web
 
 from proxy import sentinel
-from proxy.sessions import Player, Registry
+from proxy.registry import Registry
+from proxy.sessions import Player
 from proxy.wire.errors import AUTHENTICATION, ApiError
 
 
@@ -49,6 +50,8 @@ class Control:
         if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 1:
             raise ApiError(400, f"epoch must be a whole number from 1, not {epoch!r}", param="epoch")
         player = self._registry.open(scenario, epoch)
+        if wanted.get("again") is True and _can_be_played_again(player):
+            player = self._registry.next_attempt(player)
         name = player.row.name
         return web.json_response(
             {"session": name, "url": f"/s/{name}/v1", "over": player.session.over}, status=201
@@ -97,6 +100,11 @@ def describe(player: Player) -> dict[str, Any]:
         "output_tokens": player.output_tokens,
         "provider_errors": player.provider_errors,
     }
+
+
+def _can_be_played_again(player: Player) -> bool:
+    """Was a Session begun and not ended by its agent?"""
+    return player.turn > 0 and (not player.session.over or "infrastructure" in player.session.ends)
 
 
 async def _json_object(request: web.Request) -> dict[str, Any]:

@@ -42,8 +42,9 @@ class Origin:
 class Journal:
     """The proxy's side of the log. `now` gives Unix seconds, `new_id` a fresh exchange id."""
 
-    def __init__(self, log: Log, now: Callable[[], float], new_id: Callable[[], str]) -> None:
+    def __init__(self, log: Log, run_id: str, now: Callable[[], float], new_id: Callable[[], str]) -> None:
         self.log = log
+        self.run_id = run_id
         self.now = now
         self.new_id = new_id
 
@@ -86,6 +87,7 @@ class Journal:
         self.log.put(
             ExchangeStart(
                 id=exchange_id,
+                run_id=self.run_id,
                 side=side,
                 parent_id=origin.parent_id,
                 session_id=origin.session_id,

@@ -19,7 +19,7 @@ from scenarios.matcher import Match, State, allowed, match_calls, match_text, st
 from scenarios.types import Scenario, Task, ToolCall
 
 Message = dict[str, Any]
-End = Literal["closed", "stopped", "agent_stopped"]
+End = Literal["closed", "stopped", "agent_stopped", "infrastructure"]
 
 SESSION_OVER = "[session over]"
 """What every request gets after the last Task; the provider is not called."""
@@ -46,6 +46,8 @@ class Session:
     conversation as the LLM sees it, from the user's first words on. `begun` is the last
     turn whose words are in the thread. `done` are the nodes the matcher took Steps for,
     `served` those whose Observation was given: they can differ where names repeat.
+    `reply` is the scripted reply to an accepted ask, until it is given. `failed` says that
+    the provider failed after the last accepted Step.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Session:
     served: frozenset[int] = frozenset()
     steps: int = 0
     reply: str | None = None
+    failed: bool = False
 
     @property
     def task_is_open(self) -> bool:
@@ -97,15 +100,17 @@ class Decision:
 def open_turn(session: Session) -> Session:
     """The user's next turn: the scripted reply if the LLM asked, else the next Task's words.
 
-    A Task that is still open otherwise ends as `agent_stopped`. When there is no Task left
+    A Task that is still open otherwise ends as `agent_stopped`, or as `infrastructure` if it
+    was the provider that failed. When there is no Task left
     the Session comes back with `over` true and no new turn.
     """
     number = session.turn.number + 1 if session.turn else 1
     if session.task_is_open and session.reply is not None and session.turn is not None:
         turn = Turn(number, session.turn.task, "reply", session.reply)
         return replace(session, turn=turn, reply=None)
-    ends = (*session.ends, "agent_stopped") if session.task_is_open else session.ends
-    session = replace(session, ends=ends)
+    left: End = "infrastructure" if session.failed else "agent_stopped"
+    ends = (*session.ends, left) if session.task_is_open else session.ends
+    session = replace(session, ends=ends, failed=False)
     if session.over:
         return session
     task = len(ends)
@@ -130,6 +135,11 @@ def begin(session: Session, message: Message) -> Session:
     return replace(session, thread=(*session.thread, said), begun=session.turn.number)
 
 
+def provider_failed(session: Session) -> Session:
+    """The provider gave no Step: should the Task be left now, it is not the agent's fault."""
+    return replace(session, failed=True)
+
+
 def judge(
     session: Session, message: Message, content: str | None, calls: Sequence[ToolCall], observations: str
 ) -> tuple[Session, Decision]:
@@ -140,7 +150,7 @@ def judge(
     assert session.state is not None
     state = session.state
     match = _match(state, content, calls)
-    session = replace(session, steps=session.steps + 1)
+    session = replace(session, steps=session.steps + 1, failed=False)
     if match is None:
         reason = _mismatch(state, content, calls)
         return replace(session, ends=(*session.ends, "stopped")), Decision("stop", reason=reason)

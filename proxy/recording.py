@@ -67,6 +67,7 @@ class _Passing:
         self._reader = reader
         self._began = began
         self._first: float | None = None
+        self._recorded = False
 
     async def run(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=self._forwarded.status, headers=self._forwarded.headers)
@@ -74,6 +75,7 @@ class _Passing:
         try:
             await response.prepare(request)
             cut, held = await self._copy(response)
+            self._recorded = True
             await self._journal.log.commit(self._finish(cut))
             if cut is not None:
                 # The agent must see a broken answer as broken.
@@ -81,8 +83,9 @@ class _Passing:
                 return response
             await response.write(held)
             await response.write_eof()
+            self._journal.delivered(self._id)
         except (ConnectionError, asyncio.CancelledError) as exc:
-            if cut is None:
+            if not self._recorded:
                 self._journal.log.put(self._finish(None, gone=True))
             if isinstance(exc, asyncio.CancelledError):
                 raise

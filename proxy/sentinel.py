@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ Message = dict[str, Any]
 PATTERN = re.compile(
     r"\[\[next-user-turn(?:\s+(?P<turn>\d{1,9}))?(?:\s+session=(?P<session>[A-Za-z0-9._~-]+))?\s*\]\]"
 )
+
+
+_RAW = re.compile(PATTERN.pattern.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,28 @@ def find(messages: Sequence[Any]) -> Found | None:
     return None
 
 
+def last_user_message(messages: Sequence[Any]) -> Message | None:
+    return next((m for m in reversed(messages) if isinstance(m, dict) and m.get("role") == "user"), None)
+
+
 def fill(message: Message, words: str) -> Message:
     """The message with the user's words in place of the sentinel, the agent's template around it."""
     return {**message, "content": _fill(message.get("content"), words)}
+
+
+def put_whole(message: Message, words: str) -> Message:
+    """The message with its text replaced by the user's words: for one without a sentinel."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return {**message, "content": words}
+    others = [part for part in content if not _is_text(part)]
+    return {**message, "content": [{"type": "text", "text": words}, *others]}
+
+
+def fill_raw(raw: bytes, words: str) -> bytes:
+    """A JSON body with the words in place of every sentinel, all other bytes as they were."""
+    escaped = json.dumps(words)[1:-1].encode()
+    return _RAW.sub(lambda _: escaped, raw)
 
 
 def _texts(content: Any) -> list[str]:

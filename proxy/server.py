@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-import platform
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any
 
 from aiohttp import web
 
 from proxy.app import Agents, build_app
 from proxy.control import Control
 from proxy.journal import Journal
-from proxy.log.rows import RunRow, ScenarioRow
 from proxy.log.writer import LogWriter
 from proxy.provider import Provider
 from proxy.recording import Recorder
-from proxy.sessions import Registry, World
-from proxy.settings import Settings, config_hash
+from proxy.registry import Registry
+from proxy.runs import SIMULATED, ChosenRun, RunError, choose_run, scenario_rows
+from proxy.settings import Settings
 from proxy.simulate.policies import parse_policy
 from proxy.simulate.server import running as simulating
-from proxy.wire.endpoint import display_url
-from scenarios.load import ScenarioFile, load
+from proxy.turns import Providing
+from scenarios.load import load
 from scenarios.types import Scenario
 
-SIMULATED = "sim:"
+DRAIN_S = 30.0
+"""How long requests under way may take to end when the proxy is stopped."""
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 """Holds the provider's key for agents whose own key only names a Session."""
 
@@ -69,26 +66,22 @@ async def running(
         except ValueError as exc:
             raise StartError(str(exc)) from exc
         log = stack.enter_context(LogWriter.open(settings.log, now=now))
-        run = _run_row(settings, files, now())
-        log.put(run, *_scenario_rows(files))
-        journal = Journal(log, now, lambda: secrets.token_hex(8))
-        world = World(
-            run.id,
-            provider,
-            journal,
-            settings.play,
-            simulated=settings.provider.startswith(SIMULATED),
-            model=settings.model,
-            abandon_after=settings.abandon_after,
-        )
-        registry = Registry(world, scenarios) if scenarios else None
-        token = secrets.token_urlsafe(24)
-        control = (
-            None if registry is None else Control(registry, token, {"run": run.id, "config": run.config})
-        )
+        try:
+            run = choose_run(settings, files, now(), secrets.token_hex(2))
+        except RunError as exc:
+            raise StartError(str(exc)) from exc
         own_key = environ.get(DEFAULT_KEY_ENV) or None
         for secret in filter(None, (key, own_key)):
             log.hide(secret)
+        if run.stored is None:
+            log.put(run.row)
+        log.put(*scenario_rows(files))
+        journal = Journal(log, run.row.id, now, lambda: secrets.token_hex(8))
+        registry = _registry(settings, run, scenarios, provider, journal) if scenarios else None
+        if registry is not None:
+            stack.push_async_callback(registry.close)
+        token = settings.token or secrets.token_urlsafe(24)
+        about = {"run": run.row.id, "config": run.row.config}
         agents = Agents(
             registry,
             Recorder(provider, journal),
@@ -96,11 +89,28 @@ async def running(
             keep_alive=settings.keep_alive,
             own_key=own_key,
         )
-        url = await _listen(stack, build_app(agents, control), settings)
-        if registry is not None:
-            stack.push_async_callback(registry.close)
+        app = build_app(agents, None if registry is None else Control(registry, token, about))
+        url = await _listen(stack, app, settings)
         await log.commit()
-        yield Running(url, token, run.id)
+        yield Running(url, token, run.row.id)
+
+
+def _registry(
+    settings: Settings, run: ChosenRun, scenarios: list[Scenario], provider: Provider, journal: Journal
+) -> Registry:
+    providing = Providing(
+        provider,
+        journal,
+        settings.play,
+        simulated=settings.provider.startswith(SIMULATED),
+        model=settings.model,
+        retries=settings.provider_retries,
+        abandon_after=settings.abandon_after,
+    )
+    registry = Registry(run.row.id, scenarios, journal, providing, settings.play)
+    if run.stored is not None:
+        registry.restore(run.stored.sessions)
+    return registry
 
 
 async def _provider_url(stack: AsyncExitStack, settings: Settings, scenarios: list[Scenario]) -> str:
@@ -123,7 +133,7 @@ def _provider_key(settings: Settings, environ: Mapping[str, str]) -> str | None:
 
 
 async def _listen(stack: AsyncExitStack, app: web.Application, settings: Settings) -> str:
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=5.0)
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, settings.host, settings.port)
@@ -137,31 +147,3 @@ async def _listen(stack: AsyncExitStack, app: web.Application, settings: Setting
     host, port = runner.addresses[0][:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
-
-
-def _run_row(settings: Settings, files: tuple[ScenarioFile, ...], now: float) -> RunRow:
-    config: dict[str, Any] = {
-        "mode": "play" if files else "record",
-        "provider": settings.provider
-        if settings.provider.startswith(SIMULATED)
-        else display_url(settings.provider),
-        "model": settings.model,
-        "language": settings.language,
-        "scenarios": [{"file": file.path.name, "sha256": file.sha256} for file in files],
-        **settings.play.as_json(),
-    }
-    moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
-    versions = {
-        "wildtoolbench-proxy": version("wildtoolbench-proxy"),
-        "python": platform.python_version(),
-        "aiohttp": version("aiohttp"),
-    }
-    return RunRow(f"{moment}-{secrets.token_hex(2)}", now, config, config_hash(config), versions)
-
-
-def _scenario_rows(files: tuple[ScenarioFile, ...]) -> list[ScenarioRow]:
-    return [
-        ScenarioRow(scenario.hash, scenario.id, scenario.record, file.path.name, file.sha256)
-        for file in files
-        for scenario in file.scenarios
-    ]

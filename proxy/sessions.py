@@ -7,86 +7,90 @@ for again joins the loop that runs or gets its stored outcome, and a turn never 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from proxy.conversation import provider_body
-from proxy.journal import Journal, Origin
-from proxy.log.rows import SessionRow, StepRow, TaskEndRow, ToolCallRow, TurnRow
-from proxy.play import SESSION_OVER, TASK_OVER, Decision, Message, Session, begin, judge, open_turn
-from proxy.provider import Answer, Provider
+from proxy import sentinel
+from proxy.journal import Journal
+from proxy.log.restore import StoredSession
+from proxy.log.rows import Row, SessionRow, TurnBegunRow, TurnRow
+from proxy.outcomes import Outcome, for_agent
+from proxy.play import (
+    SESSION_OVER,
+    Decision,
+    Message,
+    Session,
+    begin,
+    judge,
+    open_turn,
+    provider_failed,
+)
+from proxy.provider import Answer
+from proxy.record import end_rows, replay, step_row
 from proxy.sentinel import Found
 from proxy.settings import PlayConfig
-from proxy.wire.chat import completion, dump_json, read_message, reply_of, usage_of
+from proxy.threads import Thread, side_reason, thread_of
+from proxy.turns import ProviderFailed, Providing
+from proxy.wire.chat import completion, read_message, reply_of, usage_of
 from proxy.wire.errors import INVALID_REQUEST, ApiError
-from scenarios.types import Scenario
 
 Body = dict[str, Any]
 
-_NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9]\d{0,5})")
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a request is in its Session: a request for turn `turn`, or a side call for a reason.
 
-class ProviderFailed(Exception):
-    """The provider gave no completion; the Session stands where it stood."""
+    `message` is the agent's user message that the turn's words go into; `whole` says that it
+    has no sentinel and is replaced altogether.
+    """
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer.error or answer.finish_state)
-        self.answer = answer
+    turn: int
+    message: Message | None = None
+    whole: bool = False
+    side: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRequest:
-    """An agent's request for a turn: its exchange, its body, the sentinel found in it."""
+    """An agent's request for a turn: its exchange, what it claims, its body."""
 
     exchange_id: str
+    claim: Claim
     body: Body
-    found: Found
     headers: Mapping[str, str]
     key: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A turn that is being played, and how many requests wait for it."""
+    """A turn that is being played, and the requests that wait for it."""
 
     turn: int
-    task: asyncio.Task[Body]
+    task: asyncio.Task[Outcome]
     waiting: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What all Sessions of a Run share.
-
-    `simulated` providers are told the Session's name. `model` replaces the agent's, if set.
-    """
-
-    run_id: str
-    provider: Provider
-    journal: Journal
-    config: PlayConfig
-    simulated: bool = False
-    model: str | None = None
-    abandon_after: float = 5.0
-
-
-def session_name(scenario_id: str, epoch: int) -> str:
-    return f"{scenario_id}.e{epoch}"
 
 
 class Player:
     """One Session attempt."""
 
-    def __init__(self, world: World, row: SessionRow, session: Session) -> None:
+    def __init__(
+        self, row: SessionRow, session: Session, journal: Journal, providing: Providing, config: PlayConfig
+    ) -> None:
         self.row = row
         self.session = session
+        self.main: Thread | None = None
         self.input_tokens = 0
         self.output_tokens = 0
         self.provider_errors = 0
-        self._world = world
-        self._outcomes: dict[int, Body] = {}
+        self._journal = journal
+        self._providing = providing
+        self._config = config
+        self._numbered = False
+        self._words: dict[int, str] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._unseen: dict[int, ProviderFailed] = {}
         self._delivered: set[int] = set()
         self._loop: Loop | None = None
 
@@ -97,17 +101,49 @@ class Player:
 
     async def open_turn(self) -> int | None:
         """The user speaks next: the new turn's number, or None when the Session is over."""
+        self._numbered = True
         await self._cancel_loop()
         before = self.turn
         self._open()
         return self.turn if self.turn != before else None
 
+    def claim(self, body: Body, found: Found | None) -> Claim:
+        """What a request is. Raises ApiError for a turn that cannot be."""
+        thread = thread_of(body)
+        self._numbered = self._numbered or bool(found and found.turn)
+        number = self._wanted(found)
+        begun = self.session.begun >= number
+        reason = side_reason(self.main, thread, prompted=found is not None, begun=begun)
+        message = found.message if found else sentinel.last_user_message(body["messages"])
+        if reason is not None or message is None:
+            return Claim(number, side=reason or "no user message in it")
+        self.main = thread
+        return Claim(number, message, whole=found is None)
+
+    def takes_over(self, body: Body, found: Found | None) -> bool:
+        """Was the conversation so far only a call on the side of the one that begins here?
+
+        A title or router call without tools can come first, and looks like an agent that has
+        none until the agent's own first request shows its tools.
+        """
+        if self.main is None or self.main.tools or found is None or self.turn > 1:
+            return False
+        return thread_of(body).tools and found.turn in (None, 1)
+
+    def side_words(self, claim: Claim) -> str | None:
+        """The words that stand for a sentinel in a side call; binds the first turn without starting it."""
+        if self.turn == 0 or (claim.turn == self.turn + 1 and self._numbered):
+            self._open()
+        return self._words.get(claim.turn) or self._words.get(self.turn)
+
     async def answer(self, request: AgentRequest) -> Body:
-        """The completion for a turn. Raises ApiError for a turn that cannot be, ProviderFailed."""
+        """The completion for a turn. Raises ApiError, and ProviderFailed if there is none."""
+        number = request.claim.turn
         while True:
-            number = self._wanted(request.found)
+            if number in self._unseen:
+                raise self._unseen.pop(number)
             if number in self._outcomes:
-                return self._outcomes[number]
+                return self._outcomes[number].response
             loop = self._loop
             if loop is not None and loop.turn != number:
                 # Requests of one Session are answered in order.
@@ -118,50 +154,67 @@ class Player:
                     self._open()
                 if number > self.turn:
                     return self._own_answer(request, SESSION_OVER)
+                if number < self.turn:
+                    raise self._turn_is_over(number)
                 loop = self._start_loop(number, request)
-            return await self._join(loop, request)
+            return (await self._join(loop, request)).response
 
-    def delivered(self, found: Found) -> None:
+    def delivered(self, turn: int) -> None:
         """The turn's terminal event was written out to the agent."""
-        self._delivered.add(found.turn or self.turn)
+        self._delivered.add(turn)
+
+    def not_seen(self, turn: int, failure: ProviderFailed) -> None:
+        """A failure could not be told with its status: the re-sent request gets it."""
+        self._unseen[turn] = failure
 
     async def close(self) -> None:
         await self._cancel_loop()
 
-    def _wanted(self, found: Found) -> int:
-        """Which turn a request is about: its number binds; a bare sentinel goes by what was delivered."""
+    def restore(self, stored: StoredSession) -> None:
+        """Takes over what an earlier process played; nothing is written."""
+        self.session, self._outcomes = replay(self.session, stored, self._config.observations)
+        self._words = {turn.turn: turn.text for turn in stored.turns}
+        self._delivered = {
+            exchange.turn for exchange in stored.exchanges if exchange.delivered_at is not None
+        }
+
+    def _boundary(self) -> int:
+        """The turn that a prompt without a number means: the next one, once the last was delivered."""
+        fresh = self.turn == 0 or self.turn in self._delivered
+        return self.turn + 1 if fresh else self.turn
+
+    def _wanted(self, found: Found | None) -> int:
+        """Which turn a request is about: its number binds."""
+        if found is None:
+            return max(self.turn, 1) if self._numbered else self._boundary()
         if found.turn is None:
-            fresh = self.turn == 0 or self.turn in self._delivered
-            return self.turn + 1 if fresh else self.turn
+            return self._boundary()
         if found.turn > self.turn + 1 and not self.session.over:
             raise ApiError(
                 400,
                 f"turn {found.turn} has not been opened: session {self.row.name} is at turn {self.turn}; "
-                f"prompt the agent with [[next-user-turn {self.turn + 1}]]",
-            )
-        if found.turn < self.turn and found.turn not in self._outcomes:
-            raise ApiError(
-                400,
-                f"turn {found.turn} is over: session {self.row.name} is at turn {self.turn}",
-                INVALID_REQUEST,
+                f"prompt the agent with {sentinel.prompt(self.turn + 1)}",
+                code="turn_not_open",
             )
         return found.turn
 
+    def _turn_is_over(self, number: int) -> ApiError:
+        return ApiError(
+            400,
+            f"turn {number} is over: session {self.row.name} is at turn {self.turn}",
+            INVALID_REQUEST,
+            "turn_over",
+        )
+
     def _open(self) -> None:
         before, self.session = self.session, open_turn(self.session)
-        rows: list[TurnRow | TaskEndRow] = self._ends(before)
+        now = self._journal.now()
+        rows: list[Row] = [*end_rows(self.row.id, before, self.session, now)]
         turn = self.session.turn
         if turn is not None and turn != before.turn:
-            now = self._world.journal.now()
+            self._words[turn.number] = turn.words
             rows.append(TurnRow(self.row.id, turn.number, turn.task, turn.kind, turn.words, now))
-        self._world.journal.log.put(*rows)
-
-    def _ends(self, before: Session) -> list[TurnRow | TaskEndRow]:
-        now = self._world.journal.now()
-        known = len(before.ends)
-        return [
-            TaskEndRow(self.row.id, known + i, end, now) for i, end in enumerate(self.session.ends[known:])
-        ]
+        self._journal.log.put(*rows)
 
     def _start_loop(self, number: int, request: AgentRequest) -> Loop:
         loop = Loop(number, asyncio.create_task(self._play(request), name=f"{self.row.name} turn {number}"))
@@ -169,24 +222,26 @@ class Player:
         loop.task.add_done_callback(lambda task: self._finish_loop(loop, task))
         return loop
 
-    def _finish_loop(self, loop: Loop, task: asyncio.Task[Body]) -> None:
+    def _finish_loop(self, loop: Loop, task: asyncio.Task[Outcome]) -> None:
         if self._loop is loop:
             self._loop = None
         if not task.cancelled() and task.exception() is None:
             self._outcomes[loop.turn] = task.result()
 
-    async def _join(self, loop: Loop, request: AgentRequest) -> Body:
+    async def _join(self, loop: Loop, request: AgentRequest) -> Outcome:
         loop.waiting.add(request.exchange_id)
         try:
             return await asyncio.shield(loop.task)
         except asyncio.CancelledError:
             if loop.task.cancelled():
-                raise ApiError(409, f"turn {loop.turn} of session {self.row.name} was given up") from None
+                raise ApiError(
+                    409, f"turn {loop.turn} of session {self.row.name} was given up", code="turn_given_up"
+                ) from None
             raise
         finally:
             loop.waiting.discard(request.exchange_id)
             if not loop.waiting and not loop.task.done():
-                later = self._world.abandon_after
+                later = self._providing.abandon_after
                 asyncio.get_running_loop().call_later(later, self._abandon, loop)
 
     def _abandon(self, loop: Loop) -> None:
@@ -198,51 +253,33 @@ class Player:
             self._loop.task.cancel()
             await asyncio.wait({self._loop.task})
 
-    async def _play(self, request: AgentRequest) -> Body:
+    async def _play(self, request: AgentRequest) -> Outcome:
         """Plays the current turn to its end; goes on after the last accepted Step."""
-        self.session = begin(self.session, request.found.message)
+        self._begin(request.claim)
         spent = (0, 0)
         while True:
-            exchange_id, answer = await self._ask_provider(request)
-            spent = tuple(map(sum, zip(spent, self._count(answer), strict=True)))  # type: ignore[assignment]
-            message = read_message(answer.response)
-            if answer.response is None or message is None:
+            try:
+                exchange_id, answer = await self._providing.step(self.row, self.session, request)
+            except ProviderFailed:
                 self.provider_errors += 1
-                raise ProviderFailed(answer)
+                self.session = provider_failed(self.session)
+                raise
+            response, message = answer.response, read_message(answer.response)
+            assert response is not None and message is not None
+            given, made = self._count(answer)
+            spent = (spent[0] + given, spent[1] + made)
             decision = self._decide(exchange_id, answer, message)
             if decision.action != "observe":
-                return _for_agent(answer.response, message, decision, spent)
+                return Outcome(for_agent(response, message, decision, spent))
 
-    async def _ask_provider(self, request: AgentRequest) -> tuple[str, Answer]:
-        world = self._world
-        body, changes = provider_body(request.body, self.session, world.config)
-        if world.model is not None:
-            body, changes = {**body, "model": world.model}, (*changes, "model")
-        origin = Origin(self.row.id, self.turn, request.exchange_id)
-        exchange_id = world.journal.sent(
-            "/chat/completions", dump_json(body), body, request.key, origin, changes
-        )
-        try:
-            answer = await world.provider.complete(
-                body,
-                key=request.key,
-                headers=request.headers,
-                session=self.row.name if world.simulated else None,
-            )
-        except asyncio.CancelledError:
-            world.journal.log.put(
-                world.journal.failed(
-                    exchange_id,
-                    "client_abort",
-                    status=None,
-                    error_type="client_disconnected",
-                    error="given up: nobody waits for this turn any more",
-                )
-            )
-            raise
-        if read_message(answer.response) is None:
-            world.journal.log.put(world.journal.answered(exchange_id, answer))
-        return exchange_id, answer
+    def _begin(self, claim: Claim) -> None:
+        turn, message = self.session.turn, claim.message
+        if turn is None or message is None or self.session.begun == turn.number:
+            return
+        put = sentinel.put_whole if claim.whole else sentinel.fill
+        said = put(message, turn.words)
+        self.session = begin(self.session, said)
+        self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said))
 
     def _count(self, answer: Answer) -> tuple[int, int]:
         given, made = (count or 0 for count in usage_of(answer.response))
@@ -251,113 +288,24 @@ class Player:
         return given, made
 
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
-        journal, before = self._world.journal, self.session
+        before = self.session
         content, calls = reply_of(message)
-        assert before.turn is not None
-        self.session, decision = judge(before, message, content, calls, self._world.config.observations)
-        served = {id(it.call): it for it in decision.served}
-        told = [(call, served.get(id(call))) for call in calls]
-        step = StepRow(
-            session_id=self.row.id,
-            task=before.turn.task,
-            step=before.steps,
-            turn=before.turn.number,
-            exchange_id=exchange_id,
-            decided_at=journal.now(),
-            decision=decision.action,
-            message=message,
-            nodes=decision.nodes,
-            reason=decision.reason,
-            calls=tuple(
-                ToolCallRow(
-                    position=position,
-                    tool_call_id=it.id if it else call.id,
-                    name=call.name,
-                    arguments=call.arguments if isinstance(call.arguments, str) else None,
-                    observation=it.observation if it else None,
-                    node=it.node if it else None,
-                )
-                for position, (call, it) in enumerate(told)
-            ),
-        )
-        journal.log.put(journal.answered(exchange_id, answer), step, *self._ends(before))
+        self.session, decision = judge(before, message, content, calls, self._config.observations)
+        now = self._journal.now()
+        step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
+        ends = end_rows(self.row.id, before, self.session, now)
+        self._journal.log.put(self._journal.answered(exchange_id, answer), step, *ends)
         return decision
 
     def _own_answer(self, request: AgentRequest, text: str) -> Body:
-        journal = self._world.journal
         model = request.body.get("model")
         return completion(
             id=f"chatcmpl-{request.exchange_id}",
-            created=int(journal.now()),
+            created=int(self._journal.now()),
             model=model if isinstance(model, str) else "",
             content=text,
         )
 
 
-def _for_agent(response: Body, message: Message, decision: Decision, spent: Sequence[int]) -> Body:
-    """The provider's last answer as the agent gets it: a text alone, and the tokens of the whole turn."""
-    if decision.action == "stop":
-        message = {"role": "assistant", "content": TASK_OVER}
-    else:
-        message = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
-    return {**response, "choices": [choice], "usage": usage}
-
-
-class Registry:
-    """All Sessions of a Run, by name; opens them when they are first asked for."""
-
-    def __init__(self, world: World, scenarios: Sequence[Scenario]) -> None:
-        self.scenarios = {scenario.id: scenario for scenario in scenarios}
-        self.players: dict[str, Player] = {}
-        self._world = world
-        self._latest: dict[str, int] = {}
-
-    def player(self, name: str, *, first_turn: bool = False) -> Player:
-        """The Session called `name`. A bare scenario id means its open epoch, or its next one.
-
-        `first_turn` says that the request begins a conversation: only such a request opens
-        another epoch after one that is over. Raises ApiError for a name that fits nothing.
-        """
-        if name in self.players:
-            return self.players[name]
-        if name in self.scenarios:
-            epoch = self._latest.get(name, 0)
-            if epoch and not (self.players[session_name(name, epoch)].session.over and first_turn):
-                return self.players[session_name(name, epoch)]
-            return self.open(name, epoch + 1)
-        match = _NAME.fullmatch(name)
-        if match and match["scenario"] in self.scenarios:
-            return self.open(match["scenario"], int(match["epoch"]))
-        raise ApiError(
-            404,
-            f"no session or scenario is called {name!r}: use a base URL that ends in "
-            f"/s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
-            INVALID_REQUEST,
-            "session_not_found",
-        )
-
-    def open(self, scenario_id: str, epoch: int) -> Player:
-        name = session_name(scenario_id, epoch)
-        if name in self.players:
-            return self.players[name]
-        scenario = self.scenarios[scenario_id]
-        row = SessionRow(
-            id=f"{self._world.run_id}/{name}",
-            run_id=self._world.run_id,
-            name=name,
-            scenario_id=scenario_id,
-            scenario_hash=scenario.hash,
-            epoch=epoch,
-            attempt=1,
-            opened_at=self._world.journal.now(),
-        )
-        self._world.journal.log.put(row)
-        self.players[name] = Player(self._world, row, Session(name, scenario))
-        self._latest[scenario_id] = max(epoch, self._latest.get(scenario_id, 0))
-        return self.players[name]
-
-    async def close(self) -> None:
-        for player in self.players.values():
-            await player.close()
+def session_name(scenario_id: str, epoch: int) -> str:
+    return f"{scenario_id}.e{epoch}"

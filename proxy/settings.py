@@ -15,6 +15,11 @@ AGENT_TOOLS = ("replace", "append")
 OBSERVATIONS = ("matched", "released")
 
 
+RunChoice = Literal["new", "continue", "resume"]
+"""Which Run to play in: always a new one; the log's last if it has the same configuration
+(`continue`), or that one or none (`resume`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlayConfig:
     """What decides how a Session is played: two Runs may be compared when this is equal.
@@ -46,6 +51,8 @@ class Settings:
     `scenarios` are files, or the word that means the bundled ones; without any, the proxy
     only records. `provider` is a base URL or `sim:POLICY`. `provider_key_env` names the environment
     variable that holds the provider's key; None means the agent's own key is passed on.
+    `agent` is what drives the agent, for the record. `token` opens the control API; None
+    makes one up.
     `keep_alive` is in seconds: how long the first byte is put off and how often a sign of
     life follows; `abandon_after` how long a provider request outlives its agent.
     """
@@ -59,6 +66,10 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 0
     play: PlayConfig = field(default_factory=PlayConfig)
+    agent: str | None = None
+    provider_retries: int = 3
+    runs: RunChoice = "new"
+    token: str | None = None
     keep_alive: float = 5.0
     abandon_after: float = 5.0
 

@@ -22,7 +22,7 @@ from scoring.replies import read_reply
 from scoring.types import Reply, TaskTrajectory, Trajectory
 
 APPLICATION = "wildtoolbench-proxy"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The schema that is read here: the newest one there is."""
 
 BUSY_SECONDS = 5.0
@@ -69,7 +69,11 @@ class Log:
 
         Raises LogError, also for a Run that is not there.
         """
-        return _read(self.path, lambda connection: _trajectories(connection, self.path, run_id))
+        return self.ask(lambda connection: read_trajectories(connection, self.path, run_id))
+
+    def ask(self, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """What `query` finds in one state of the log. Raises LogError."""
+        return _read(self.path, query)
 
 
 def open_log(path: str | os.PathLike[str]) -> Log:
@@ -91,19 +95,21 @@ _RUNS = """SELECT id, created_at, config,
 _MODELS = """SELECT DISTINCT request_model FROM exchanges
     WHERE run_id = ? AND request_model IS NOT NULL AND id IN (SELECT exchange_id FROM steps)
     ORDER BY request_model"""
-_LAST_ATTEMPTS = """WITH last AS (
+LAST_ATTEMPTS = """WITH last AS (
         SELECT *, row_number() OVER (PARTITION BY scenario_id, epoch ORDER BY attempt DESC) AS place
         FROM sessions WHERE run_id = :run)"""
-_SESSIONS = f"""{_LAST_ATTEMPTS} SELECT last.id, name, scenario_id, epoch, hash, record
+"""Begins a query: in `last`, the rows with `place = 1` are the attempts of a Run that count."""
+
+_SESSIONS = f"""{LAST_ATTEMPTS} SELECT last.id, name, scenario_id, epoch, hash, record
     FROM last JOIN scenarios ON hash = scenario_hash WHERE place = 1"""
-_STEPS = f"""{_LAST_ATTEMPTS} SELECT session_id, task, body
+_STEPS = f"""{LAST_ATTEMPTS} SELECT session_id, task, body
     FROM last JOIN steps ON session_id = last.id JOIN messages ON messages.hash = message
     WHERE place = 1 ORDER BY session_id, task, step"""
-_ENDS = f"""{_LAST_ATTEMPTS} SELECT session_id, task, ending
+_ENDS = f"""{LAST_ATTEMPTS} SELECT session_id, task, ending
     FROM last JOIN tasks ON session_id = last.id WHERE place = 1"""
-_TURNS = f"""{_LAST_ATTEMPTS} SELECT DISTINCT session_id, task
+_TURNS = f"""{LAST_ATTEMPTS} SELECT DISTINCT session_id, task
     FROM last JOIN turns ON session_id = last.id WHERE place = 1"""
-_OUTCOMES = f"""{_LAST_ATTEMPTS}
+_OUTCOMES = f"""{LAST_ATTEMPTS}
     SELECT exchanges.session_id, turns.task, finish_state, status, error_type, error
     FROM last JOIN exchanges ON exchanges.session_id = last.id
     JOIN turns ON turns.session_id = last.id AND turns.turn = exchanges.turn
@@ -111,8 +117,10 @@ _OUTCOMES = f"""{_LAST_ATTEMPTS}
 
 
 def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
-    if path.is_dir() or not path.exists():
-        raise LogError(f"{path}: is a folder, not a log" if path.is_dir() else f"{path}: no such log")
+    if os.path.isdir(path):
+        raise LogError(f"{path}: is a folder, not a log")
+    if not os.path.exists(path):
+        raise LogError(f"{path}: no such log")
     try:
         closed = not _has_wal(path)
         result = _query(path, query, immutable=closed)
@@ -175,7 +183,8 @@ class _Played:
     failures: Mapping[tuple[str, int], str | None]
 
 
-def _trajectories(connection: sqlite3.Connection, path: Path, run_id: str) -> list[Trajectory]:
+def read_trajectories(connection: sqlite3.Connection, path: Path, run_id: str) -> list[Trajectory]:
+    """As `Log.trajectories`, on a connection that is open; `path` is for error texts."""
     if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone() is None:
         known = ", ".join(
             name for (name,) in connection.execute("SELECT id FROM runs ORDER BY created_at, rowid")
@@ -214,7 +223,7 @@ def _task(played: _Played, key: tuple[str, int]) -> TaskTrajectory:
     ending = played.ends.get(key)
     if ending in _ENDED:
         return TaskTrajectory(replies)
-    reason = ending or played.failures.get(key)
+    reason = played.failures.get(key) or ending
     if reason is None:
         reason = NOT_ENDED if replies or key in played.begun else NOT_PLAYED
     return TaskTrajectory(replies, finished=False, unfinished_reason=reason)

@@ -113,11 +113,13 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
     shown = [entry for entry in located if LEVELS.index(entry[2].level) <= LEVELS.index(level)]
     counts = Counter[str](finding.level for _, _, finding in located)
     if output_format == "json":
-        click.echo(json_text(findings_document(read, shown)))
+        click.echo(json_text(findings_document(read, shown, counts)))
     else:
         for entry in shown:
             click.echo(finding_text(entry))
-        click.echo(summary_text(len(read), sum(len(file.scenarios) for _, file in read), counts))
+        sessions = sum(len(file.scenarios) for _, file in read)
+        if sessions or len(located) > 1:
+            click.echo(summary_text(len(read), sessions, counts))
     if counts["error"]:
         click.get_current_context().exit(InputError.exit_code)
 

@@ -67,8 +67,7 @@ def list_text(name: str, file: ScenarioFile) -> str:
     for scenario in file.scenarios:
         labels = " ".join(task.label.split()[0].removesuffix("-Tool") for task in scenario.tasks)
         subtypes = " ".join(task.subtype.split()[0] if task.subtype else "-" for task in scenario.tasks)
-        counts = (str(n) for n in sizes(scenario).values())
-        tasks, tools, nodes = counts
+        tasks, tools, nodes = (str(n) for n in sizes(scenario).values())
         rows.append((scenario.id, tasks, tools, nodes, labels, subtypes, scenario.hash[:HASH_SHOWN]))
     count = len(file.scenarios)
     title = f"{visible(name)}  {count} session{'' if count == 1 else 's'}  sha256 {file.sha256}"
@@ -202,9 +201,10 @@ def summary_text(files: int, sessions: int, counts: Counter[str]) -> str:
     return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
 
 
-def findings_document(files: Sequence[tuple[str, ScenarioFile]], located: Sequence[Located]) -> Json:
-    """What `scenarios validate --format json` prints."""
-    counts = Counter(finding.level for _, _, finding in located)
+def findings_document(
+    files: Sequence[tuple[str, ScenarioFile]], located: Sequence[Located], counts: Counter[str]
+) -> Json:
+    """What `scenarios validate --format json` prints; `counts` has the findings not shown too."""
     return {
         "files": [
             {"file": name, "sha256": file.sha256, "sessions": len(file.scenarios)} for name, file in files

@@ -18,6 +18,10 @@ HASH_CHARS = 32
 """128 bits of a sha256, in hex: far more than a log needs, half of what its indexes would cost."""
 
 
+_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One place in a history. `parent` is the link before it (None at `position` 0)."""
@@ -70,15 +74,11 @@ def chain(messages: Iterable[str]) -> tuple[Link, ...]:
 
 def _any_json_text(value: Any) -> str:
     try:
-        text = _dumps(value, ensure_ascii=False)
+        text = _PLAIN.encode(value)
     except ValueError:
         value = _without_nan(value)
-        text = _dumps(value, ensure_ascii=False)
-    return text if _encodable(text) else _dumps(value, ensure_ascii=True)
-
-
-def _dumps(value: Any, *, ensure_ascii: bool) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False, separators=(",", ":"))
+        text = _PLAIN.encode(value)
+    return text if _encodable(text) else _ESCAPED.encode(value)
 
 
 def _encodable(text: str) -> bool:

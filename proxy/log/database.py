@@ -22,10 +22,7 @@ def open_for_writing(path: Path, *, now: Callable[[], float], must_exist: bool =
     explicit) and enforces foreign keys. Raises LogError; a file that is not ours is left
     as it was. With `must_exist`, none is made.
     """
-    try:
-        _check_place(path, must_exist)
-    except OSError as error:
-        raise LogError(f"{path}: cannot be opened ({error.strerror})") from error
+    _check_place(path, must_exist)
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -50,7 +47,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
     Rows are `sqlite3.Row`. Raises LogError, also for an error of SQLite inside the block.
     """
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise LogError(f"{path}: no such log")
     try:
         connection = sqlite3.connect(
@@ -68,11 +65,11 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
 
 
 def _check_place(path: Path, must_exist: bool) -> None:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise LogError(f"{path}: is a folder, not a log: give the name of a file")
-    if must_exist and not path.exists():
+    if must_exist and not os.path.exists(path):
         raise LogError(f"{path}: no such log")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise LogError(f"{path}: the folder {path.parent} does not exist: make it, or give another name")
 
 

@@ -50,13 +50,14 @@ _TABLES = (
     kind TEXT NOT NULL,         -- task | reply
     text TEXT NOT NULL,
     opened_at REAL NOT NULL,
+    said TEXT,                  -- JSON: the agent's user message with these words in it
     PRIMARY KEY (session_id, turn)
 )""",
     """CREATE TABLE tasks (
     session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
     task INTEGER NOT NULL,      -- from 0
     seq INTEGER NOT NULL,
-    ending TEXT NOT NULL,       -- closed | stopped | max_steps | agent_stopped
+    ending TEXT NOT NULL,       -- closed | stopped | agent_stopped | infrastructure
     ended_at REAL NOT NULL,
     PRIMARY KEY (session_id, task)
 )""",
@@ -186,7 +187,13 @@ def _first_schema(db: Database) -> None:
     db.create_view("tool_call_log", _TOOL_CALL_LOG)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema,)
+def _run_names(db: Database) -> None:
+    """A Run may have a name beside its id, one that no other Run of the log has."""
+    db.table("runs").add_column("name", str)
+    db.table("runs").create_index(["name"], unique=True)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema, _run_names)
 """Append only: a step that has been released is never changed."""
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from proxy.log.database import reading
@@ -40,13 +40,17 @@ class StoredExchange:
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A Session attempt as far as it was played, everything in the order in which it happened."""
+    """A Session attempt as far as it was played, everything in the order in which it happened.
+
+    `said` has the agent's user message of each turn that was begun.
+    """
 
     row: SessionRow
     turns: tuple[TurnRow, ...]
     steps: tuple[StepRow, ...]
     ends: tuple[TaskEndRow, ...]
     exchanges: tuple[StoredExchange, ...]
+    said: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def outcome(self, turn: int) -> StoredExchange | None:
         """The last exchange of a Turn: the last finished one, if any of them finished."""
@@ -87,7 +91,7 @@ _SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WH
     (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
 _SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
     FROM sessions WHERE run_id = ? ORDER BY seq"""
-_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at
+_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said
     FROM turns JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY turns.seq"""
 _ENDS = """SELECT session_id, task, ending, ended_at
     FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY tasks.seq"""
@@ -122,10 +126,11 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
     sessions = tuple(
         StoredSession(
             row=SessionRow(*row),
-            turns=tuple(TurnRow(*turn) for turn in turns[row["id"]]),
+            turns=tuple(TurnRow(*turn[:6]) for turn in turns[row["id"]]),
             steps=tuple(_step(step, calls[tuple(step)[:3]]) for step in steps[row["id"]]),
             ends=tuple(TaskEndRow(*end) for end in ends[row["id"]]),
             exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
+            said={turn["turn"]: json.loads(turn["said"]) for turn in turns[row["id"]] if turn["said"]},
         )
         for row in query(_SESSIONS)
     )

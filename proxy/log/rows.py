@@ -1,7 +1,8 @@
 """The rows of the log, as plain values. Times are Unix seconds (float).
 
 Numbers of Tasks, Steps, call positions and nodes count from 0; Turns are numbered as
-their sentinel says.
+their sentinel says. The dicts and lists in a row are read later, by the writer's thread:
+nobody may change them once the row has been handed over.
 """
 
 from __future__ import annotations
@@ -59,8 +60,17 @@ class TurnRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnBegunRow:
+    """An agent asked for a turn: its user message, with the turn's words in it."""
+
+    session_id: str
+    turn: int
+    message: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class TaskEndRow:
-    """How a Task ended: `closed`, `stopped` (wrong step), `max_steps`, `agent_stopped`."""
+    """How a Task ended: `closed`, `stopped` (wrong step), `agent_stopped`, `infrastructure`."""
 
     session_id: str
     task: int
@@ -172,6 +182,7 @@ Row = (
     | ScenarioRow
     | SessionRow
     | TurnRow
+    | TurnBegunRow
     | TaskEndRow
     | ExchangeStart
     | ExchangeFinish

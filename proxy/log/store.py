@@ -41,6 +41,7 @@ _RUN = _insert("runs", "id created_at config config_hash versions")
 _SCENARIO = _insert("scenarios", "hash id record source source_sha256", "INSERT OR IGNORE")
 _SESSION = _insert("sessions", "id seq run_id name scenario_id scenario_hash epoch attempt opened_at")
 _TURN = _insert("turns", "session_id turn seq task kind text opened_at")
+_BEGUN = "UPDATE turns SET seq = :seq, said = :said WHERE session_id = :session_id AND turn = :turn"
 _TASK = _insert("tasks", "session_id task seq ending ended_at")
 _START = _insert(
     "exchanges",
@@ -79,6 +80,7 @@ class Store:
             rows.ScenarioRow: self._scenario,
             rows.SessionRow: self._session,
             rows.TurnRow: self._turn,
+            rows.TurnBegunRow: self._turn_begun,
             rows.TaskEndRow: self._task_end,
             rows.ExchangeStart: self._start,
             rows.ExchangeFinish: self._finish,
@@ -146,6 +148,11 @@ class Store:
 
     def _turn(self, row: rows.TurnRow) -> None:
         self._execute(_TURN, {**_fields(row), "seq": self._next_seq()})
+
+    def _turn_begun(self, row: rows.TurnBegunRow) -> None:
+        values = {**_fields(row), "seq": self._next_seq(), "said": json_text(row.message)}
+        if self._execute(_BEGUN, values).rowcount != 1:
+            raise RowError(f"no turn {row.turn} of {row.session_id}")
 
     def _task_end(self, row: rows.TaskEndRow) -> None:
         self._execute(_TASK, {**_fields(row), "seq": self._next_seq(), "ending": row.end})

@@ -85,7 +85,11 @@ class LogWriter:
                 self._forms = forms(self._secrets)
 
     def put(self, *rows: Row) -> None:
-        """Hand rows over, without waiting. Raises LogError if the log is closed or has failed."""
+        """Hand rows over, without waiting. Raises LogError if the log is closed or has failed.
+
+        They are turned into text later, in the writer's thread: what they hold must not
+        be changed any more.
+        """
         self._hand_over(rows, None)
 
     async def commit(self, *rows: Row) -> None:

@@ -110,11 +110,10 @@ class AnswerReader:
         return self._events and (self.started or not self.raw.lstrip().startswith(b"{"))
 
     def _stream_fault(self, cut: Failure | None) -> Failure | None:
-        if cut is None and not self.done:
-            for event in self._decoder.flush():
-                # The tail of a stream that was cut inside an event is no fault of its own.
-                if event.data.strip() == "[DONE]" or parse_json(event.data) is not None:
-                    self._take(event)
+        for event in self._decoder.flush():
+            # The tail of a stream that was cut inside an event is no fault of its own.
+            if event.data.strip() == "[DONE]" or parse_json(event.data) is not None:
+                self._take(event)
         if self._failure is not None:
             return self._failure
         if not self._chat:

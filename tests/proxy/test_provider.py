@@ -171,10 +171,12 @@ async def test_the_session_is_named_only_when_asked(provider: Any, client: Provi
     assert [r.headers.get("x-eval-session") for r in provider.requests] == ["run.s1.0", None]
 
 
-async def test_cookies_of_the_provider_are_not_sent_back(provider: Any, client: Provider):
-    for _ in range(2):
-        provider.json({}, headers={"Set-Cookie": "a=b; Path=/"})
-        await client.complete(ASK)
+async def test_cookies_of_the_provider_are_not_sent_back(provider: Any):
+    # By name, because cookies of plain addresses are never kept.
+    async with Provider(provider.url.replace("127.0.0.1", "localhost")) as client:
+        for _ in range(2):
+            provider.json({}, headers={"Set-Cookie": "a=b; Path=/"})
+            await client.complete(ASK)
     assert "Cookie" not in provider.requests[1].headers
 
 

@@ -16,6 +16,9 @@ from scoring.types import Reply, TaskScore
 from scoring.wildtoolbench import score_task
 
 (FILE,) = load(["bundled"])
+IDENTIFIER = re.compile(r"[A-Z]+-[A-Z0-9-]+|\d{4}(-\d\d){3}|\d+\.\d\d|\S+\.beancount|[A-Z]\w+ [A-Z]\w+")
+"""Ids, amounts, files and names: what an agent could only invent if nobody had said it."""
+
 each_session = pytest.mark.parametrize("scenario", FILE.scenarios, ids=lambda scenario: scenario.id)
 
 
@@ -76,14 +79,14 @@ def test_every_tool_and_parameter_is_described_and_typed(scenario: Scenario) -> 
 
 @each_session
 def test_arguments_are_settled_by_what_was_said_before(scenario: Scenario) -> None:
-    """Every identifier in an argument stands word for word in an earlier turn or observation."""
+    """Every id, amount, file and name in an argument stands in an earlier turn or observation."""
     known = ""
     for task in scenario.tasks:
         known += task.text
         for node in task.nodes:
             if node.is_call:
                 values = [v for v in node.arguments.values() if isinstance(v, str)]
-                identifiers = [v for v in values if re.fullmatch(r"[A-Za-z]+-[A-Z0-9-]+|\S+\.beancount", v)]
+                identifiers = [v for v in values if IDENTIFIER.fullmatch(v)]
                 assert [v for v in identifiers if v not in known] == []
             known += json.dumps(node.observation) + (node.user_input or "")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from time import perf_counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.references import any_reference, node, orderly_reference, released_paths
 
@@ -97,6 +97,9 @@ def test_the_minimal_path_is_the_first_of_the_shortest_paths(nodes: tuple[Node, 
 @settings(max_examples=200, deadline=None)
 @given(orderly_reference())
 def test_the_minimal_path_is_accepted_in_as_many_steps_as_the_graph_is_deep(nodes: tuple[Node, ...]) -> None:
+    names = [node.name for node in nodes if node.is_call]
+    # Where a name repeats, a batch may be taken for an earlier one of the same names.
+    assume(len(set(names)) == len(names))
     state, kinds = start(nodes), []
     for batch in minimal_path(nodes):
         names = [nodes[i].name for i in batch]
@@ -180,9 +183,8 @@ def test_an_accepted_ask_leaves_every_other_move_open() -> None:
     asked = match_text(start(nodes))
     assert asked is not None
     assert asked.kind == "ask"
-    # The harness does not strike out the path on which `a` and the ask came together, so a
-    # text may close the Task although `a` was never called (facts: section 5, row 12).
-    closed = match_text(asked.state)
-    assert closed is not None
-    # (the ask after `a`, which comes before the joint batch in its order, is found first)
-    assert (closed.kind, closed.nodes) == ("ask", (1,))
+    # The harness does not strike out the path on which `a` came first, so the next text is
+    # taken for the ask again (facts: section 5, row 12).
+    again = match_text(asked.state)
+    assert again is not None
+    assert (again.kind, again.nodes) == ("ask", (1,))

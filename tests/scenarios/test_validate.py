@@ -258,8 +258,9 @@ def test_a_closing_node_that_waits_for_nothing_is_found() -> None:
 
 def test_a_closing_node_that_misses_one_node_is_a_warning() -> None:
     nodes = (call(), call(0, name="price"), call(0, name="price"), close(1))
-    fields = [field for field, _ in found("warning", *nodes)]
-    assert fields.count("answer_list[0][3].dependency_list") == 2
+    assert found("warning", *nodes) == [
+        ("answer_list[0][3].dependency_list", "the closing node does not wait for node 2; add the dependency")
+    ]
 
 
 def test_a_closing_node_may_wait_through_others() -> None:

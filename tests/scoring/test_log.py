@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import logs
 
+from proxy.log.rows import ScenarioRow
 from proxy.log.writer import LogWriter
+from scenarios.load import read_file
 from scenarios.types import ToolCall
 from scoring.log import NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
 from scoring.types import Reply, TaskTrajectory
@@ -66,6 +69,13 @@ def test_a_task_that_the_agent_ended_is_finished_however_it_did(path: Path, endi
 
 def test_a_task_that_ended_otherwise_is_not_scored(path: Path) -> None:
     assert tasks(path, logs.end(0, "infrastructure"))[0] == unfinished("infrastructure")
+
+
+def test_a_task_that_infrastructure_ended_says_what_failed(path: Path) -> None:
+    failed = logs.finish("x1", finish_state="provider_error", status=502, error="no route")
+    found = tasks(path, logs.turn(), logs.start("x1"), failed, logs.end(0, "infrastructure"))
+
+    assert found[0] == unfinished("provider_error: status 502, no route")
 
 
 def test_tasks_without_an_end_say_how_far_they_came(path: Path) -> None:
@@ -183,6 +193,25 @@ def test_runs_are_listed_with_what_they_asked_for(path: Path) -> None:
         RunInfo("r1", 3.0, {}, 0, None),
         RunInfo("r2", 5.0, {"history": "gold"}, 2, "alpha, beta"),
     ]
+
+
+def test_real_scenarios_come_back_from_the_log_as_they_were_loaded(
+    path: Path, real_session_files: list[Path]
+) -> None:
+    scenarios = {
+        scenario.id: scenario for file in real_session_files for scenario in read_file(file).scenarios
+    }
+    rows: list[Any] = [logs.run()]
+    for name, scenario in scenarios.items():
+        rows += [
+            ScenarioRow(scenario.hash, name, scenario.record, "real.jsonl", "ab"),
+            replace(logs.session(name, name), scenario_hash=scenario.hash),
+        ]
+    write(path, *rows)
+
+    found = open_log(path).trajectories("r1")
+
+    assert {trajectory.scenario.id: trajectory.scenario for trajectory in found} == scenarios
 
 
 def test_an_unknown_run_is_answered_with_those_there_are(path: Path) -> None:

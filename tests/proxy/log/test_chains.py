@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -25,10 +26,12 @@ def test_a_value_is_read_back_as_it_was_written(value: Any) -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_even_with_lone_surrogates_can_be_stored(text: str) -> None:
-    stored = sqlite3.connect(":memory:").execute("SELECT ?, json_valid(?)", (json_text(text),) * 2).fetchone()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        written = json_text(text)
+        stored, valid = connection.execute("SELECT ?, json_valid(?)", (written, written)).fetchone()
 
-    assert json.loads(stored[0]) == text
-    assert stored[1] == 1
+    assert json.loads(stored) == text
+    assert valid == 1
 
 
 def test_text_is_plain_and_keys_stay_in_order() -> None:

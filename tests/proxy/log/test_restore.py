@@ -7,7 +7,7 @@ from support import logs
 
 from proxy.log.errors import LogError
 from proxy.log.restore import StoredExchange, StoredSession, read_run, read_runs
-from proxy.log.rows import ExchangeDelivered
+from proxy.log.rows import ExchangeDelivered, TurnBegunRow
 from proxy.log.writer import LogWriter
 
 
@@ -56,6 +56,7 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
                 "x1", message=logs.text_message("Which lamp?"), finish_reasons=("stop",), response_id="c1"
             ),
             ExchangeDelivered("x1", 8.0),
+            TurnBegunRow(turns[0].session_id, 1, {"role": "user", "content": "Please: Turn it on."}),
             turns[1],
             ends[0],
             turns[2],
@@ -88,7 +89,8 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
         delivered_at=8.0,
     )
     exchanges = (first, exchange("x3", 3, "pending", None))
-    assert stored.sessions == (StoredSession(logs.session(), turns, steps, ends, exchanges),)
+    said = {1: {"role": "user", "content": "Please: Turn it on."}}
+    assert stored.sessions == (StoredSession(logs.session(), turns, steps, ends, exchanges, said),)
 
 
 def test_runs_are_kept_apart_and_sessions_are_in_the_order_of_their_opening(path: Path) -> None:

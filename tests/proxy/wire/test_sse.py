@@ -7,7 +7,7 @@ from proxy.wire.sse import Event, SSEDecoder
 
 AWKWARD = (
     b"\xef\xbb\xbf: hello\r\n"
-    b"data: one\r\n\r\n"
+    b"data: one\r\ndata: more\r\n\r\n"
     b"event: error\rdata: two\rdata:  three\r\r"
     b":keep-alive\n\n"
     b"id: 7\ndata\n\n"
@@ -16,7 +16,7 @@ AWKWARD = (
     b"data: [DONE]\n"
 )
 AWKWARD_EVENTS = [
-    Event("one"),
+    Event("one\nmore"),
     Event("two\n three", "error"),
     Event("", id="7"),
     Event("line \u2028 para \u2029 nel \u0085 \x0b\x0c\x1c你", id="7"),

@@ -1,0 +1,112 @@
+"""All Sessions of a Run, by name; opens them when they are first asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from proxy.journal import Journal
+from proxy.log.restore import StoredSession
+from proxy.log.rows import SessionRow
+from proxy.play import Session
+from proxy.sessions import Player, session_name
+from proxy.settings import PlayConfig
+from proxy.turns import Providing
+from proxy.wire.errors import INVALID_REQUEST, ApiError
+from scenarios.types import Scenario
+
+_NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9]\d{0,5})")
+
+
+class Registry:
+    """The Sessions of one Run."""
+
+    def __init__(
+        self,
+        run_id: str,
+        scenarios: Sequence[Scenario],
+        journal: Journal,
+        providing: Providing,
+        config: PlayConfig,
+    ) -> None:
+        self.scenarios = {scenario.id: scenario for scenario in scenarios}
+        self.players: dict[str, Player] = {}
+        self._run_id = run_id
+        self._journal = journal
+        self._providing = providing
+        self._config = config
+        self._latest: dict[str, int] = {}
+        self._superseded: list[Player] = []
+
+    def player(self, name: str, *, first_turn: bool = False) -> Player:
+        """The Session called `name`. A bare scenario id means its open epoch, or its next one.
+
+        `first_turn` says that the request begins a conversation: only such a request opens
+        another epoch after one that is over. Raises ApiError for a name that fits nothing.
+        """
+        if name in self.players:
+            return self.players[name]
+        if name in self.scenarios:
+            epoch = self._latest.get(name, 0)
+            if epoch:
+                latest = self.players[session_name(name, epoch)]
+                if not (latest.session.over and first_turn):
+                    return latest
+            return self.open(name, epoch + 1)
+        match = _NAME.fullmatch(name)
+        if match and match["scenario"] in self.scenarios:
+            return self.open(match["scenario"], int(match["epoch"]))
+        raise ApiError(
+            404,
+            f"no session or scenario is called {name!r}: use a base URL that ends in "
+            f"/s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
+            INVALID_REQUEST,
+            "session_not_found",
+        )
+
+    def open(self, scenario_id: str, epoch: int) -> Player:
+        """The Session of this Scenario and epoch, opened if it is not there yet."""
+        known = self.players.get(session_name(scenario_id, epoch))
+        return known or self._begin(scenario_id, epoch, attempt=1)
+
+    def next_attempt(self, player: Player) -> Player:
+        """Begins a Session anew; what was played of it stays in the log, unscored."""
+        self._superseded.append(player)
+        row = player.row
+        return self._begin(row.scenario_id, row.epoch, row.attempt + 1)
+
+    def next_epoch(self, scenario_id: str) -> int:
+        return self._latest.get(scenario_id, 0) + 1
+
+    def restore(self, stored: Sequence[StoredSession]) -> None:
+        """Takes over what an earlier process played, each Session's last attempt."""
+        for session in stored:
+            if session.row.scenario_id in self.scenarios:
+                self._add(session.row).restore(session)
+
+    async def close(self) -> None:
+        for player in (*self.players.values(), *self._superseded):
+            await player.close()
+
+    def _begin(self, scenario_id: str, epoch: int, attempt: int) -> Player:
+        name = session_name(scenario_id, epoch)
+        again = "" if attempt == 1 else f"#{attempt}"
+        row = SessionRow(
+            id=f"{self._run_id}/{name}{again}",
+            run_id=self._run_id,
+            name=name,
+            scenario_id=scenario_id,
+            scenario_hash=self.scenarios[scenario_id].hash,
+            epoch=epoch,
+            attempt=attempt,
+            opened_at=self._journal.now(),
+        )
+        self._journal.log.put(row)
+        return self._add(row)
+
+    def _add(self, row: SessionRow) -> Player:
+        session = Session(row.name, self.scenarios[row.scenario_id])
+        player = Player(row, session, self._journal, self._providing, self._config)
+        self.players[row.name] = player
+        self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
+        return player

@@ -1,0 +1,324 @@
+"""What happened, in order: rows of the log as events. Pure.
+
+A row is a mapping whose `kind` is the table's singular (`session`, `turn`, `step`, `task`,
+`exchange`), with the columns that `follow` asks for. Rows come in the order of their `seq`;
+one that is written again comes again, and makes its event only once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+RECORDED = "recorded"
+"""The reason of an exchange that the proxy passed through because it plays no sessions."""
+
+_REMEMBERED = 10_000
+"""Agent exchanges: more than are ever on their way at a time."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where it happened. `session` is the name, with `#attempt` from the second on; Tasks count from 0."""
+
+    run: str | None = None
+    session: str | None = None
+    task: int | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegun:
+    """From here on, events are those of this Run."""
+
+    place: Place
+    at: float
+    created_at: float
+    name: str | None
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    place: Place
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """The user's words. `kind`: `task`, `reply`, or `recorded` (an agent's own, passed through)."""
+
+    place: Place
+    at: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a provider: what it cost, in tokens and `seconds`, and how it failed, if it did."""
+
+    model: str | None
+    status: int | None
+    state: str
+    input_tokens: int | None
+    output_tokens: int | None
+    seconds: float | None
+    first_chunk: float | None
+    error: str | None
+
+    @property
+    def failed(self) -> bool:
+        return self.state != "complete" or (self.status is not None and self.status >= 400)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCall:
+    place: Place
+    at: float
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class SideCall:
+    """A request that is not the session's conversation, with its answer in short."""
+
+    place: Place
+    at: float
+    reason: str
+    call: Call
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailure:
+    """An agent's request that got no completion, or whose agent left."""
+
+    place: Place
+    at: float
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantText:
+    place: Place
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """`arguments` is the text as the LLM wrote it."""
+
+    place: Place
+    at: float
+    name: str
+    arguments: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the last named tool call was told."""
+
+    place: Place
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a Step (from 0) came to: `observe`, `ask`, `close` or `stop`."""
+
+    place: Place
+    at: float
+    step: int
+    decision: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnded:
+    place: Place
+    at: float
+    ending: str
+
+
+Event = (
+    RunBegun
+    | SessionOpened
+    | UserTurn
+    | ProviderCall
+    | SideCall
+    | AgentFailure
+    | AssistantText
+    | ToolCalled
+    | Observed
+    | Verdict
+    | TaskEnded
+)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Makes events of rows; remembers what it has told."""
+
+    _run: str | None = None
+    _turns: dict[str, int] = field(default_factory=dict)
+    _told: dict[str, None] = field(default_factory=dict)
+
+    def events(self, rows: Iterable[Row], runs: Mapping[str, RunBegun]) -> Iterator[Event]:
+        """The events of these rows. `runs` are told of whenever the Run is another than before."""
+        for row in rows:
+            for event in self._events(row):
+                run = event.place.run
+                if run is not None and run != self._run and run in runs:
+                    self._run = run
+                    yield replace(runs[run], at=event.at)
+                yield event
+
+    def _events(self, row: Row) -> Iterable[Event]:
+        place, at = _place(row), row["at"]
+        match row["kind"]:
+            case "session":
+                return [SessionOpened(place, at)]
+            case "turn":
+                return self._turn(row, place, at)
+            case "step":
+                return _step(row, place, at)
+            case "task":
+                return [TaskEnded(place, at, row["ending"])]
+            case _:
+                return self._exchange(row, place, at)
+
+    def _turn(self, row: Row, place: Place, at: float) -> list[Event]:
+        # Turns of a Session are opened in order; one that an agent begins is written again.
+        if row["turn"] <= self._turns.get(row["session_id"], 0):
+            return []
+        self._turns[row["session_id"]] = row["turn"]
+        return [UserTurn(place, at, row["turn_kind"], row["text"])]
+
+    def _exchange(self, row: Row, place: Place, at: float) -> list[Event]:
+        if row["finish_state"] == "pending":
+            return []
+        call = _call(row)
+        if row["side"] == "provider":
+            return [ProviderCall(place, at, call)]
+        if self._is_told(row["id"]):
+            return []
+        if row["reason"] == RECORDED:
+            return _recorded(row, place, at, call)
+        if row["reason"] is not None:
+            return [SideCall(place, at, row["reason"], call, _in_short(_json(row["answer"])))]
+        return [AgentFailure(place, at, call)] if call.failed else []
+
+    def _is_told(self, exchange: str) -> bool:
+        """Also remembers it: an agent's exchange is written once more when it was delivered."""
+        told = exchange in self._told
+        self._told[exchange] = None
+        if len(self._told) > _REMEMBERED:
+            del self._told[next(iter(self._told))]
+        return told
+
+
+def text_of(content: Any) -> str:
+    """A message's content as text; parts that are none by their type."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else _dumped(content)
+    return "\n".join(_part_text(part) for part in content)
+
+
+def calls_of(message: Any) -> list[tuple[str, str | None]]:
+    """(name, arguments as written) of a message's tool calls, whatever shape it is in."""
+    found = message.get("tool_calls") if isinstance(message, dict) else None
+    entries = [call.get("function") if isinstance(call, dict) else None for call in _list(found)]
+    if isinstance(message, dict) and message.get("function_call"):
+        entries.append(message["function_call"])
+    functions = [entry if isinstance(entry, dict) else {} for entry in entries]
+    return [(text_of(one.get("name")), _optional_text(one.get("arguments"))) for one in functions]
+
+
+def _place(row: Row) -> Place:
+    attempt, session = row["attempt"], row["session"]
+    name = f"{session}#{attempt}" if session is not None and attempt and attempt > 1 else session
+    return Place(row["run"], name, row["task"], row["turn"])
+
+
+def _step(row: Row, place: Place, at: float) -> Iterator[Event]:
+    if text := _said(_json(row["body"])):
+        yield AssistantText(place, at, text)
+    for call in row["calls"]:
+        yield ToolCalled(place, at, call["name"], call["arguments"])
+        if call["observation"] is not None:
+            yield Observed(place, at, call["observation"])
+    yield Verdict(place, at, row["step"], row["decision"], row["reason"])
+
+
+def _recorded(row: Row, place: Place, at: float, call: Call) -> list[Event]:
+    """A passed-through exchange: what was said last, what it cost, what was answered."""
+    asked, answer = _json(row["asked"]), _json(row["answer"])
+    events: list[Event] = []
+    if isinstance(asked, dict):
+        text = text_of(asked.get("content"))
+        if asked.get("role") == "user":
+            events.append(UserTurn(place, row["started_at"], RECORDED, text))
+        elif asked.get("role") in ("tool", "function"):
+            events.append(Observed(place, row["started_at"], text))
+    events.append(SideCall(place, at, row["reason"], call, ""))
+    if text := _said(answer):
+        events.append(AssistantText(place, at, text))
+    events += [ToolCalled(place, at, name, arguments) for name, arguments in calls_of(answer)]
+    return events
+
+
+def _call(row: Row) -> Call:
+    error = ": ".join(part for part in (row["error_type"], row["error"]) if part)
+    ended = row["finished_at"]
+    return Call(
+        model=row["response_model"] or row["request_model"],
+        status=row["status"],
+        state=row["finish_state"],
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        seconds=None if ended is None else ended - row["started_at"],
+        first_chunk=row["time_to_first_chunk"],
+        error=error or None,
+    )
+
+
+def _in_short(message: Any) -> str:
+    calls = [f"{name}({arguments or ''})" for name, arguments in calls_of(message)]
+    return " ".join([text for text in (_said(message),) if text] + calls)
+
+
+def _said(message: Any) -> str:
+    if not isinstance(message, dict):
+        return ""
+    return text_of(message.get("content")) or text_of(message.get("refusal"))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, dict):
+        return text_of(part)
+    return text_of(part["text"]) if "text" in part else f"[{text_of(part.get('type', 'part'))}]"
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else text_of(value) if isinstance(value, str) else _dumped(value)
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,101 @@
+"""The driver and the builtin agent against the real proxy, and the demo as a whole."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.drive.builtin import builtin
+from proxy.drive.client import ControlClient
+from proxy.drive.demo import closing_words, demo, fresh_paths
+from proxy.drive.driver import DriveReport, drive
+from proxy.drive.plan import plan
+from proxy.server import running
+from proxy.settings import Settings
+
+
+async def played(log: Path, policy: str, concurrency: int, watcher: Any, *, stream: bool) -> DriveReport:
+    settings = Settings(log=log, provider=f"sim:{policy}", scenarios=("bundled",))
+    async with (
+        running(settings) as proxy,
+        ControlClient(proxy.base_url, proxy.token) as control,
+        builtin("some-model", stream=stream) as factory,
+    ):
+        planned = plan((await control.run()).scenarios)
+        return await drive(
+            control, planned, factory, concurrency=concurrency, turn_timeout=60, progress=watcher
+        )
+
+
+def verdicts(report: DriveReport) -> list[tuple[str, list[bool | None]]]:
+    return [
+        (it.session, [task.names_right for task in it.state.tasks])
+        for it in report.played
+        if it.state is not None
+    ]
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_oracle_gets_every_task_of_the_bundled_sessions_right(
+    tmp_path: Path, diary: Any, concurrency: int, stream: bool
+) -> None:
+    report = await played(tmp_path / "log.db", "oracle", concurrency, diary, stream=stream)
+    assert report.complete
+    assert len(report.played) >= 4
+    assert all(all(rights) for _, rights in verdicts(report))
+
+
+async def test_concurrency_changes_no_verdict_of_a_provider_that_errs(tmp_path: Path, diary: Any) -> None:
+    alone = await played(tmp_path / "1.db", "noisy:0.3:7", 1, diary, stream=False)
+    crowd = await played(tmp_path / "16.db", "noisy:0.3:7", 16, diary, stream=True)
+    assert verdicts(alone) == verdicts(crowd)
+    assert {right for _, rights in verdicts(alone) for right in rights} == {True, False}
+
+
+async def test_the_demo_leaves_a_log_and_its_scores_and_says_what_to_do_next(tmp_path: Path) -> None:
+    said: list[str] = []
+    scored: list[Path] = []
+
+    def score(log: Path) -> tuple[str, str]:
+        scored.append(log)
+        with sqlite3.connect(f"file:{log}?mode=ro", uri=True) as reader:
+            sessions = reader.execute("select count(*) from sessions").fetchone()[0]
+        reader.close()
+        return f"TABLE of {sessions} sessions", '{"n": 1}\n'
+
+    result = await demo(
+        tmp_path / "new" / "demo", said.append, score=score, out=io.StringIO(), program="prog"
+    )
+    assert result.report.complete
+    assert scored == [result.log] == [tmp_path / "new" / "demo" / "demo.db"]
+    assert result.score == tmp_path / "new" / "demo" / "score.json"
+    assert result.score.read_text(encoding="utf-8") == '{"n": 1}\n'
+    text = "\n".join(said)
+    assert f"TABLE of {len(result.report.played)} sessions" in text
+    assert str(result.log) in text
+    assert str(result.score) in text
+    assert sum(line.startswith("  prog ") for line in text.splitlines()) == 3
+
+
+async def test_a_second_demo_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "score.json").write_text("mine")
+    (tmp_path / "demo-2.db").write_text("mine too")
+    out = io.StringIO()
+    result = await demo(tmp_path, lambda line: None, score=lambda log: ("", "{}"), out=out)
+    assert (result.log, result.score) == (tmp_path / "demo-3.db", tmp_path / "score-3.json")
+    assert (tmp_path / "score.json").read_text() == "mine"
+    assert (tmp_path / "demo-2.db").read_text() == "mine too"
+
+
+def test_the_first_demo_of_a_folder_has_plain_names(tmp_path: Path) -> None:
+    assert fresh_paths(tmp_path) == (tmp_path / "demo.db", tmp_path / "score.json")
+
+
+def test_commands_to_try_next_can_be_pasted_whatever_the_folder_is_called(tmp_path: Path) -> None:
+    lines = closing_words(tmp_path / "a b" / "demo.db", tmp_path / "s.json", DriveReport((), ()), "prog")
+    assert f"  prog score '{tmp_path}/a b/demo.db' --format json" in lines

@@ -1,0 +1,407 @@
+"""`scenarios list`, `show` and `validate`: what they print, and how they refuse."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from scenarios import BUNDLED, load
+from scoring.scenarios_cli import scenarios
+from scoring.scenarios_text import json_text
+
+IDS = [scenario.id for scenario in load(["bundled"])[0].scenarios]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(scenarios, [str(argument) for argument in arguments])
+
+
+def node(name: str, *dependencies: int, observation: Any = "Done.", **more: Any) -> dict[str, Any]:
+    action = {"name": name, "arguments": more.pop("arguments", {})}
+    return {"action": action, "observation": observation, "dependency_list": list(dependencies), **more}
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    parameters = {
+        "type": "object",
+        "properties": {
+            "item": {"type": "string", "enum": ["pear", "fig"]},
+            "tags": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["item"],
+    }
+    function = {"name": "weigh", "description": "Weigh a fruit.", "parameters": parameters}
+    sound = {
+        "id": "fruit_1",
+        "env_info": "2025-03-14 09:00:00 Friday",
+        "tools": [{"type": "function", "function": function}],
+        "tasks": ["Weigh it.", "Thank you."],
+        "answer_list": [
+            [
+                node("ask_user_for_required_parameters", observation="Which fruit?", user_input="The pear."),
+                node("weigh", 0, arguments={"item": "pear"}, observation={"grams": 180}),
+                node("prepare_to_answer", 1, observation="180 grams.\nAnything else?"),
+            ],
+            [node("prepare_to_answer", observation="You are welcome.")],
+        ],
+        "task_types": ["Clarify", "Chat"],
+        "turn_subtypes": ["Partial Information"],
+    }
+    return {**sound, **changes}
+
+
+def cyclic(**changes: Any) -> dict[str, Any]:
+    nodes = [node("weigh", 1, arguments={"item": "fig"}), node("prepare_to_answer", 0)]
+    return record(answer_list=[nodes, record()["answer_list"][1]], **changes)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(*records: Any, name: str = "fruit.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(r) + "\n" for r in records))
+        return path
+
+    return write
+
+
+# list
+
+
+def test_list_prints_sizes_labels_subtypes_and_the_sha256(write: Any) -> None:
+    path = write(record())
+    result = run("list", path)
+    assert result.exit_code == 0
+    title, header, row = result.stdout.splitlines()
+    assert title == f"{path}  1 session  sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    assert header.split() == ["id", "tasks", "tools", "nodes", "labels", "subtypes", "hash"]
+    (scenario,) = load([path])[0].scenarios
+    assert row.split() == ["fruit_1", "2", "1", "4", "Clarify", "Chat", "-", "Partial", scenario.hash[:12]]
+
+
+def test_list_takes_several_files_and_the_word_bundled(write: Any) -> None:
+    result = run("list", write(record()), "bundled")
+    assert result.exit_code == 0
+    assert [name for name in ["fruit_1", *IDS] if f"\n  {name} " not in result.stdout] == []
+
+
+def test_list_as_json_has_full_names(write: Any) -> None:
+    path = write(record())
+    (file,) = json.loads(run("list", path, "--format", "json").stdout)["files"]
+    (scenario,) = load([path])[0].scenarios
+    assert file == {
+        "file": str(path),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "language": "en",
+        "sessions": [
+            {
+                "id": "fruit_1",
+                "line": 1,
+                "date": "2025-03-14 09:00:00 Friday",
+                "labels": ["Clarify", "Chat"],
+                "subtypes": [None, "Partial Information"],
+                "tasks": 2,
+                "tools": 1,
+                "nodes": 4,
+                "hash": scenario.hash,
+            }
+        ],
+    }
+
+
+def test_list_reads_the_language_asked_for(write: Any) -> None:
+    both = {**record(env_info="2025-03-14 星期五"), "english_env_info": "2025-03-14 Friday"}
+    path = write(both)
+    dates = [
+        json.loads(run("list", path, "--language", language, "--format", "json").stdout)["files"][0][
+            "sessions"
+        ][0]
+        for language in ("en", "zh")
+    ]
+    assert [session["date"] for session in dates] == ["2025-03-14 Friday", "2025-03-14 星期五"]
+
+
+# show
+
+
+def test_show_prints_a_session_along_its_shortest_path(write: Any) -> None:
+    path = write(record())
+    result = run("show", path, "fruit_1")
+    assert result.exit_code == 0
+    (scenario,) = load([path])[0].scenarios
+    assert result.stdout == (
+        f"fruit_1  hash {scenario.hash[:12]}\n"
+        "Date: 2025-03-14 09:00:00 Friday\n"
+        "\n"
+        "Tools\n"
+        '  weigh(item: "pear"|"fig", tags?: array of integer)\n'
+        "      Weigh a fruit.\n"
+        "\n"
+        "Task 1: Clarify\n"
+        "  User: Weigh it.\n"
+        "  Step 1\n"
+        "    [0] ask\n"
+        "        Assistant: Which fruit?\n"
+        "        User: The pear.\n"
+        "  Step 2\n"
+        '    [1] weigh(item="pear")  after 0\n'
+        '        -> {"grams": 180}\n'
+        "  Step 3\n"
+        "    [2] close  after 1\n"
+        "        Assistant: 180 grams.\n"
+        "                   Anything else?\n"
+        "\n"
+        "Task 2: Chat, Partial Information\n"
+        "  User: Thank you.\n"
+        "  Step 1\n"
+        "    [0] close\n"
+        "        Assistant: You are welcome.\n"
+    )
+
+
+def test_show_of_one_task_leaves_the_others_out(write: Any) -> None:
+    result = run("show", write(record()), "--task", "2")
+    assert "Task 2: Chat" in result.stdout
+    assert "Task 1" not in result.stdout
+
+
+def test_show_without_an_id_prints_the_first_session_and_names_the_others() -> None:
+    result = run("show", "bundled")
+    assert result.stdout.startswith(f"{IDS[0]}  hash ")
+    assert result.stderr == f"(the first of {len(IDS)} sessions; others: {', '.join(IDS[1:])})\n"
+
+
+def test_show_shortens_observations_unless_full(write: Any) -> None:
+    long = record()
+    long["answer_list"][0][1]["observation"] = "x" * 500
+    path = write(long)
+    assert "x" * 500 not in run("show", path).stdout
+    assert "(302 more characters)" in run("show", path).stdout
+    assert "x" * 500 in run("show", path, "--full").stdout
+
+
+def test_show_as_json_has_the_steps(write: Any) -> None:
+    shown = json.loads(run("show", write(record()), "--format", "json", "--task", "1").stdout)
+    (task,) = shown["tasks"]
+    assert (shown["id"], task["task"], task["label"]) == ("fruit_1", 1, "Clarify")
+    assert [[each["node"] for each in step] for step in task["steps"]] == [[0], [1], [2]]
+    assert task["steps"][0][0]["user_input"] == "The pear."
+    assert task["steps"][1][0] == {
+        "node": 1,
+        "name": "weigh",
+        "arguments": {"item": "pear"},
+        "dependencies": [0],
+        "observation": {"grams": 180},
+    }
+
+
+def test_show_of_an_unknown_session_names_those_there_are(write: Any) -> None:
+    result = run("show", write(record()), "fruit_2")
+    assert result.exit_code == 2
+    assert result.stderr.strip().endswith("has no session fruit_2; it has fruit_1")
+
+
+def test_show_of_an_unknown_task_says_how_many_there_are(write: Any) -> None:
+    result = run("show", write(record()), "--task", "3")
+    assert (result.exit_code, result.stderr) == (2, "Error: fruit_1 has 2 tasks; there is no task 3\n")
+
+
+HOSTILE = "a\x1b[31mred\x9b1m\u202eevil\x07\u2028b\rc"
+
+
+def hostile() -> dict[str, Any]:
+    bad = record(env_info=HOSTILE, tasks=[HOSTILE, HOSTILE])
+    bad["tools"][0]["function"]["description"] = HOSTILE
+    properties = bad["tools"][0]["function"]["parameters"]["properties"]
+    properties["item"]["description"] = f"The default is {HOSTILE}"
+    bad["answer_list"][0][0]["observation"] = HOSTILE
+    bad["answer_list"][0][0]["user_input"] = HOSTILE
+    bad["answer_list"][0][1]["observation"] = {HOSTILE: HOSTILE}
+    bad["answer_list"][0][2]["observation"] = HOSTILE
+    return bad
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["show", "--format", "json"], ["list"], ["validate"]])
+def test_a_hostile_file_sends_nothing_to_the_terminal_that_it_would_obey(
+    write: Any, arguments: list[str]
+) -> None:
+    command, *options = arguments
+    result = run(command, write(hostile()), *options)
+    assert [char for char in "\x1b\x9b\u202e\x07\u2028\r" if char in result.output] == []
+
+
+def test_a_hostile_value_in_an_error_is_made_visible(write: Any) -> None:
+    result = run("list", write(record(task_types=["\x1b[31m\u202e", "Chat"])))
+    assert result.exit_code == 2
+    assert [char for char in "\x1b\u202e" if char in result.stderr] == []
+
+
+def test_json_text_escapes_what_a_terminal_obeys_and_stays_the_same_value() -> None:
+    assert json_text("\x1b\x9b\u202e\x7f").isascii()
+    assert json.loads(json_text({"é": HOSTILE})) == {"é": HOSTILE}
+
+
+# validate
+
+
+def test_validate_of_the_bundled_sessions_finds_nothing() -> None:
+    result = run("validate", "bundled")
+    assert result.exit_code == 0
+    assert result.stdout == f"1 file, {len(IDS)} sessions, 0 errors, 0 warnings, 0 notes\n"
+
+
+def test_validate_prints_every_finding_with_file_line_task_and_field(write: Any) -> None:
+    wrong = record(id="wrong")
+    wrong["answer_list"][0][1]["action"]["arguments"] = {}
+    wrong["task_types"] = ["Chat", "Chat"]
+    path = write(record(), cyclic(id="cyclic", env_info=7), wrong)
+    result = run("validate", path)
+    assert result.exit_code == 2
+    assert result.stdout.splitlines() == [
+        f"{path}:2: error: env_info: must be text, not a number",
+        f"{path}:2: error: answer_list[0]: has a cyclic dependency: node 0 -> 1 -> 0 "
+        "(each waits for the next); remove one of them",
+        f"{path}:3: note: task 1: task_types[0]: is Chat, but the Reference has the shape of Clarify",
+        f"{path}:3: error: task 1: answer_list[0][1].action.arguments: lack 'item', which weigh requires",
+        "1 file, 2 sessions, 3 errors, 0 warnings, 1 note",
+    ]
+
+
+def test_validate_of_an_unlinked_closing_node_shows_what_survives(write: Any) -> None:
+    loose = record()
+    loose["answer_list"][0][2]["dependency_list"] = []
+    result = run("validate", write(loose))
+    assert result.exit_code == 2
+    assert (
+        "warning: task 1: answer_list[0][2].dependency_list: the closing node does not wait for"
+        in result.stdout
+    )
+    assert "error: task 1: answer_list[0][1]: scores correct with text instead of the call" in result.stdout
+
+
+def test_validate_with_warnings_alone_exits_with_0(write: Any) -> None:
+    result = run("validate", write(record(env_info="2025-03-14 Monday")))
+    assert result.exit_code == 0
+    assert "1 warning" in result.stdout
+
+
+def test_a_level_leaves_out_what_is_less_grave_but_counts_it(write: Any) -> None:
+    path = write(record(env_info="2025-03-14 Monday", task_types=["Chat", "Chat"]))
+    assert [
+        len(run("validate", path, "--level", level).stdout.splitlines()) for level in ("note", "warning")
+    ] == [
+        3,
+        2,
+    ]
+    assert (
+        run("validate", path, "--level", "error").stdout == "1 file, 1 session, 0 errors, 1 warning, 1 note\n"
+    )
+
+
+def test_validate_as_json(write: Any) -> None:
+    path = write(cyclic())
+    result = run("validate", path, "--format", "json")
+    assert result.exit_code == 2
+    document = json.loads(result.stdout)
+    assert [document[key] for key in ("errors", "warnings", "notes")] == [1, 0, 0]
+    (finding,) = document["findings"]
+    assert {key: finding[key] for key in ("file", "line", "level", "scenario", "task", "field")} == {
+        "file": str(path),
+        "line": 1,
+        "level": "error",
+        "scenario": None,
+        "task": None,
+        "field": "answer_list[0]",
+    }
+
+
+def test_a_session_in_two_files_is_a_warning(write: Any) -> None:
+    first, second = write(record(), name="a.jsonl"), write(record(), name="b.jsonl")
+    result = run("validate", first, second)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].startswith(
+        f"{second}:1: warning: id: fruit_1 is a session of {first} too"
+    )
+
+
+def test_validate_of_the_real_sessions_has_no_errors(real_session_files: list[Path]) -> None:
+    result = run("validate", *real_session_files, "--level", "warning")
+    assert result.exit_code == 0
+    assert result.stdout == "2 files, 18 sessions, 0 errors, 0 warnings, 108 notes\n"
+
+
+# Broken input, in every command
+
+
+@pytest.mark.parametrize("command", ["list", "show", "validate"])
+def test_a_missing_file_is_one_line_and_exit_code_2(command: str, tmp_path: Path) -> None:
+    result = run(command, tmp_path / "none.jsonl")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {tmp_path / 'none.jsonl'}: no such file")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["list", "show", "validate"])
+def test_a_folder_is_one_line_and_exit_code_2(command: str, tmp_path: Path) -> None:
+    result = run(command, tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: {tmp_path}: is a directory; name a .jsonl file in it\n"
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("# Notes\nText\n", ":1: not JSON"),
+        (json.dumps(cyclic()), ":1: answer_list[0]: has a cyclic dependency"),
+    ],
+)
+def test_a_broken_file_is_one_line_and_exit_code_2(
+    command: str, content: str, where: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(content)
+    result = run(command, path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {path}{where}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_validate_of_a_file_that_is_not_json_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("# Notes\nText\n")
+    result = run("validate", path)
+    assert result.exit_code == 2
+    assert result.stdout.startswith(f"{path}:1: error: not JSON")
+    assert result.stdout.count("\n") == 1
+
+
+def test_list_tells_how_many_more_errors_there_are(write: Any) -> None:
+    result = run("list", write(cyclic(), cyclic(id="x")))
+    assert result.stderr.strip().endswith("(and 1 more; 'scenarios validate' lists them)")
+
+
+@pytest.mark.parametrize("arguments", [[], ["list"], ["show"], ["validate"]])
+def test_help_is_there_for_the_group_and_each_command(arguments: list[str]) -> None:
+    result = run(*arguments, "--help")
+    assert result.exit_code == 0
+    assert "FILE" in result.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, scoring.scenarios_cli\n"
+        "heavy = {'aiohttp', 'openai', 'sqlite_utils', 'jieba', 'rouge', 'orjson'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=BUNDLED.parents[2]
+    )
+    assert done.stdout == "[]\n"
