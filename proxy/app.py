@@ -13,12 +13,13 @@ from aiohttp import web
 
 from proxy import sentinel
 from proxy.control import Control
-from proxy.giving import Giving, error_response
+from proxy.giving import Giving
 from proxy.journal import Journal, Origin
 from proxy.log.errors import LogError
 from proxy.queue import Queue, is_fresh
 from proxy.recording import CHAT_PATH, Recorder
-from proxy.registry import Registry
+from proxy.registry import QUEUED, Registry
+from proxy.respond import error_response
 from proxy.sentinel import Found
 from proxy.sessions import AgentRequest, Claim, Player
 from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
@@ -71,6 +72,13 @@ class Agents:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         address = find_address(request)
+        try:
+            return await self._route(request, raw, address)
+        except ApiError as exc:
+            await self._refuse(request, raw, address, exc)
+            raise
+
+    async def _route(self, request: web.Request, raw: bytes, address: Address) -> web.StreamResponse:
         if self._registry is None or address.path.split("/")[1] in _PASSED_ON:
             origin = Origin(correlation=address.correlation, reason="recorded")
             return await self._pass_on(request, raw, raw, _json_or_none(raw), address.path, origin)
@@ -95,10 +103,24 @@ class Agents:
             return await self._side_call(request, raw, body, player, claim, correlation)
         if body.get("n") not in (None, 1):
             raise ApiError(400, "n must be 1 in a session: one reply is what is judged", param="n")
+        player.record()
         origin = Origin(player.row.id, claim.turn, correlation=correlation)
         exchange_id = self._received(request, raw, body, origin)
         asked = AgentRequest(exchange_id, claim, body, dict(request.headers), self._provider_key(request))
         return await Giving(self._journal, player, asked, request, self._keep_alive).run()
+
+    async def _refuse(self, request: web.Request, raw: bytes, address: Address, error: ApiError) -> None:
+        """Writes down a request that was not let in."""
+        origin = Origin(correlation=address.correlation, reason="refused")
+        exchange_id = self._received(request, raw, _json_or_none(raw), origin)
+        row = self._journal.failed(
+            exchange_id,
+            "proxy_error",
+            status=error.status,
+            error_type=error.code or error.type,
+            error=error.message,
+        )
+        await self._journal.log.commit(row)
 
     def _player(
         self, raw: bytes, body: Body, found: Found | None, address: Address
@@ -110,7 +132,7 @@ class Agents:
         if name is None and found is not None:
             name, correlation = found.session, "sentinel"
         if name is None:
-            return self._queue.player(body, found, hashlib.sha256(raw).hexdigest()), "queue"
+            return self._queue.player(body, found, hashlib.sha256(raw).hexdigest()), QUEUED
         first_turn = found is not None and is_fresh(body, found)
         return self._registry.player(name, first_turn=first_turn), correlation
 
@@ -124,6 +146,7 @@ class Agents:
         correlation: str | None,
     ) -> web.StreamResponse:
         """Passes a call on the side through, with the user's words where the sentinel stands."""
+        player.record()
         words = player.side_words(claim)
         sent = raw if words is None else sentinel.fill_raw(raw, words)
         origin = Origin(player.row.id, player.turn or None, correlation=correlation, reason=claim.side)

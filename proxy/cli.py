@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -89,7 +91,15 @@ def play_options(command: F) -> F:
         click.option(
             "--provider-key-env",
             metavar="NAME",
-            help="Environment variable with the provider's key. Default: the agent's own key is passed on.",
+            help="Environment variable with the provider's key. Default: the agent's own key is passed on; "
+            "for an agent without one, OPENAI_API_KEY.",
+        ),
+        click.option(
+            "--provider-retries",
+            type=click.IntRange(min=0),
+            default=3,
+            show_default=True,
+            help="How often a request is sent again after a 429, a 5xx or a broken connection.",
         ),
     ]
     for option in reversed(options):
@@ -114,17 +124,26 @@ def scenarios_option(command: F) -> F:
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0 takes a free one."
 )
-def serve(files: tuple[str, ...], host: str, port: int, **options: Any) -> None:
+@click.option(
+    "--new-run",
+    is_flag=True,
+    help="Begin a new run. Default: go on with the log's last run if it has the same configuration.",
+)
+def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options: Any) -> None:
     """Stand between agents and their LLM provider, and log every call.
 
     With --scenarios the proxy plays: an agent whose base URL is
     http://HOST:PORT/s/SCENARIO_ID/v1 and whose prompts are [[next-user-turn 1]],
     [[next-user-turn 2]], ... gets that scenario's user turns and tool results. Without
     --scenarios it only records: every request passes through verbatim.
+
+    A proxy that was stopped or killed goes on where its log ends. The control API's token is
+    printed once; set EVAL_TOKEN to choose it.
     """
     from proxy.commands import run_serve
 
-    run_serve(_settings(files, host, port, options))
+    settings = _settings(files, host, port, options)
+    run_serve(replace(settings, runs="new" if new_run else "continue", token=os.environ.get("EVAL_TOKEN")))
 
 
 @click.command()
@@ -211,5 +230,6 @@ def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, A
         model=options["model"],
         host=host,
         port=port,
+        provider_retries=options["provider_retries"],
         play=play,
     )

@@ -16,6 +16,9 @@ from proxy.registry import Registry
 from proxy.sessions import Player
 from proxy.wire.errors import AUTHENTICATION, ApiError
 
+MAX_WAIT_S = 50.0
+"""The longest a request for a Session's state may wait for a turn to be answered."""
+
 
 class Control:
     """Handlers of `/eval/...`."""
@@ -52,6 +55,7 @@ class Control:
         player = self._registry.open(scenario, epoch)
         if wanted.get("again") is True and _can_be_played_again(player):
             player = self._registry.next_attempt(player)
+        player.record()
         name = player.row.name
         return web.json_response(
             {"session": name, "url": f"/s/{name}/v1", "over": player.session.over}, status=201
@@ -65,7 +69,11 @@ class Control:
 
     async def state(self, request: web.Request) -> web.Response:
         self._authorize(request)
-        return web.json_response(describe(self._player(request)))
+        player = self._player(request)
+        if "answered" in request.query:
+            turn, wait = _number(request, "answered", 1), _number(request, "wait", 0)
+            await player.settled(int(turn), min(wait, MAX_WAIT_S))
+        return web.json_response(describe(player))
 
     def _player(self, request: web.Request) -> Player:
         name = request.match_info["session"]
@@ -83,7 +91,11 @@ class Control:
 
 
 def describe(player: Player) -> dict[str, Any]:
-    """Where a Session stands. `names_right` is the verdict while playing: names, not arguments."""
+    """Where a Session stands.
+
+    `answered` is the last turn whose answer reached the agent, `failed_turn` the last one that
+    the provider failed. `names_right` is the verdict while playing: names, not arguments.
+    """
     session = player.session
     ends = [*session.ends, *[None] * (len(session.scenario.tasks) - len(session.ends))]
     return {
@@ -92,6 +104,8 @@ def describe(player: Player) -> dict[str, Any]:
         "epoch": player.row.epoch,
         "turn": player.turn,
         "over": session.over,
+        "answered": player.answered,
+        "failed_turn": player.failed_turn,
         "tasks": [
             {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
             for i, end in enumerate(ends)
@@ -100,6 +114,13 @@ def describe(player: Player) -> dict[str, Any]:
         "output_tokens": player.output_tokens,
         "provider_errors": player.provider_errors,
     }
+
+
+def _number(request: web.Request, name: str, default: float) -> float:
+    try:
+        return float(request.query.get(name, default))
+    except ValueError:
+        raise ApiError(400, f"{name} must be a number", param=name) from None
 
 
 def _can_be_played_again(player: Player) -> bool:

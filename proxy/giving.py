@@ -9,7 +9,7 @@ from aiohttp import web
 
 from proxy.journal import Journal
 from proxy.outcomes import as_final_answer
-from proxy.recording import break_off
+from proxy.respond import break_off, error_response
 from proxy.sessions import AgentRequest, Player
 from proxy.turns import ProviderFailed
 from proxy.wire.chat import dump_json, stream_events
@@ -48,7 +48,10 @@ class Giving:
         except ProviderFailed as exc:
             if self._response is not None:
                 self._player.not_seen(turn, exc)
-            return await self._fail(failure_response(exc), "provider_error", exc.answer.error_type, str(exc))
+            failure = failure_response(exc)
+            response = await self._fail(failure, "provider_error", exc.answer.error_type, str(exc))
+            self._player.told_failure(turn)
+            return response
         except ApiError as exc:
             return await self._fail(error_response(exc), "proxy_error", exc.code or exc.type, exc.message)
         except (ConnectionError, asyncio.CancelledError) as exc:
@@ -117,11 +120,6 @@ class Giving:
             error_type="client_disconnected",
             error="the agent left before its answer was written",
         )
-
-
-def error_response(error: ApiError) -> web.Response:
-    headers = {**error.headers, "x-should-retry": "false"}
-    return web.json_response(error.body, status=error.status, headers=headers)
 
 
 def failure_response(failed: ProviderFailed) -> web.Response:

@@ -7,6 +7,7 @@ from typing import Any
 from proxy.registry import Registry
 from proxy.sentinel import Found
 from proxy.sessions import Player
+from proxy.threads import thread_of
 from proxy.wire.errors import ApiError
 
 WAYS = (
@@ -20,13 +21,15 @@ class Queue:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._current: Player | None = None
         self._first: str | None = None
 
     def player(self, body: dict[str, Any], found: Found | None, request_sha256: str) -> Player:
         """The Session a request belongs to. Raises ApiError for a second conversation at a time."""
-        current, fresh = self._current, is_fresh(body, found)
+        current, fresh = self._registry.queued, is_fresh(body, found)
         if current is not None and (not fresh or request_sha256 == self._first):
+            return current
+        if current is not None and current.main not in (None, thread_of(body)):
+            # A call on the side, as agents make them, is no second conversation.
             return current
         if current is not None and not current.session.over:
             raise ApiError(
@@ -43,8 +46,8 @@ class Queue:
                 code="no_session",
             )
         self._first = request_sha256
-        self._current = self._next()
-        return self._current
+        self._registry.queued = self._next()
+        return self._registry.queued
 
     def _next(self) -> Player:
         registry = self._registry

@@ -10,6 +10,7 @@ from proxy.journal import Journal
 from proxy.log.redaction import allowed_headers
 from proxy.log.rows import ExchangeFinish
 from proxy.provider import Forwarded, Provider, ProviderFailure
+from proxy.respond import break_off, error_response
 from proxy.wire.answer import AnswerReader, Failure
 from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
@@ -27,7 +28,7 @@ class Recorder:
     async def relay(
         self, request: web.Request, raw: bytes, path: str, exchange_id: str, *, stream: bool, key: str | None
     ) -> web.StreamResponse:
-        """Answers `request` with what the provider says. Raises ApiError if it says nothing.
+        """Answers `request` with what the provider says, or a 502 if it says nothing.
 
         `key` is what the provider gets, if it has no key of its own.
         """
@@ -52,7 +53,7 @@ class Recorder:
                     error=failure.text,
                 )
             )
-            raise ApiError(502, failure.text, PROVIDER_ERROR, failure.error_type) from exc
+            return error_response(ApiError(502, failure.text, PROVIDER_ERROR, failure.error_type))
 
 
 class _Passing:
@@ -131,9 +132,3 @@ class _Passing:
             error_type="client_disconnected" if gone else reading.error_type,
             error="the agent left before the answer was over" if gone else reading.error,
         )
-
-
-def break_off(request: web.Request) -> None:
-    """Cuts the connection, so that what was sent cannot be taken for a whole answer."""
-    if request.transport is not None:
-        request.transport.abort()

@@ -15,11 +15,14 @@ from proxy.turns import Providing
 from proxy.wire.errors import INVALID_REQUEST, ApiError
 from scenarios.types import Scenario
 
+QUEUED = "queue"
+"""How a Session is found that no request names."""
+
 _NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9]\d{0,5})")
 
 
 class Registry:
-    """The Sessions of one Run."""
+    """The Sessions of one Run. `queued` is the last one that was found by the queue."""
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class Registry:
         self._journal = journal
         self._providing = providing
         self._config = config
+        self.queued: Player | None = None
         self._latest: dict[str, int] = {}
         self._superseded: list[Player] = []
 
@@ -81,8 +85,12 @@ class Registry:
     def restore(self, stored: Sequence[StoredSession]) -> None:
         """Takes over what an earlier process played, each Session's last attempt."""
         for session in stored:
-            if session.row.scenario_id in self.scenarios:
-                self._add(session.row).restore(session)
+            if session.row.scenario_id not in self.scenarios:
+                continue
+            player = self._add(session.row)
+            player.restore(session)
+            if any(exchange.correlation == QUEUED for exchange in session.exchanges):
+                self.queued = player
 
     async def close(self) -> None:
         for player in (*self.players.values(), *self._superseded):
@@ -101,7 +109,6 @@ class Registry:
             attempt=attempt,
             opened_at=self._journal.now(),
         )
-        self._journal.log.put(row)
         return self._add(row)
 
     def _add(self, row: SessionRow) -> Player:

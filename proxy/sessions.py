@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from proxy import sentinel
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import Row, SessionRow, TurnBegunRow, TurnRow
+from proxy.loop import Loop
 from proxy.outcomes import Outcome, for_agent
 from proxy.play import (
     SESSION_OVER,
@@ -63,15 +65,6 @@ class AgentRequest:
     key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A turn that is being played, and the requests that wait for it."""
-
-    turn: int
-    task: asyncio.Task[Outcome]
-    waiting: set[str] = field(default_factory=set)
-
-
 class Player:
     """One Session attempt."""
 
@@ -87,11 +80,14 @@ class Player:
         self._journal = journal
         self._providing = providing
         self._config = config
+        self._recorded = False
         self._numbered = False
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._unseen: dict[int, ProviderFailed] = {}
         self._delivered: set[int] = set()
+        self.failed_turn = 0
+        self._changed = asyncio.Event()
         self._loop: Loop | None = None
 
     @property
@@ -107,13 +103,20 @@ class Player:
         self._open()
         return self.turn if self.turn != before else None
 
+    def record(self) -> None:
+        """Writes the Session down, once; not before a request is known to be one of it."""
+        if not self._recorded:
+            self._recorded = True
+            self._journal.log.put(self.row)
+
     def claim(self, body: Body, found: Found | None) -> Claim:
         """What a request is. Raises ApiError for a turn that cannot be."""
         thread = thread_of(body)
         self._numbered = self._numbered or bool(found and found.turn)
         number = self._wanted(found)
         begun = self.session.begun >= number
-        reason = side_reason(self.main, thread, prompted=found is not None, begun=begun)
+        numbered = found is not None and found.turn is not None
+        reason = side_reason(self.main, thread, prompted=found is not None, numbered=numbered, begun=begun)
         message = found.message if found else sentinel.last_user_message(body["messages"])
         if reason is not None or message is None:
             return Claim(number, side=reason or "no user message in it")
@@ -147,7 +150,7 @@ class Player:
             loop = self._loop
             if loop is not None and loop.turn != number:
                 # Requests of one Session are answered in order.
-                await asyncio.wait({loop.task})
+                await loop.over()
                 continue
             if loop is None:
                 if number > self.turn:
@@ -157,11 +160,33 @@ class Player:
                 if number < self.turn:
                     raise self._turn_is_over(number)
                 loop = self._start_loop(number, request)
-            return (await self._join(loop, request)).response
+            return (await loop.join(request.exchange_id)).response
+
+    @property
+    def answered(self) -> int:
+        """The last turn whose terminal event was written out to the agent; 0 if none was."""
+        return max(self._delivered, default=0)
 
     def delivered(self, turn: int) -> None:
         """The turn's terminal event was written out to the agent."""
         self._delivered.add(turn)
+        self._notify()
+
+    def told_failure(self, turn: int) -> None:
+        """The agent was told that the turn cannot be answered."""
+        self.failed_turn = turn
+        self._notify()
+
+    async def settled(self, turn: int, timeout: float) -> None:
+        """Returns when the turn was answered or failed, at the latest after `timeout` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self.answered < turn and self.failed_turn < turn:
+                    await self._changed.wait()
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     def not_seen(self, turn: int, failure: ProviderFailed) -> None:
         """A failure could not be told with its status: the re-sent request gets it."""
@@ -172,6 +197,7 @@ class Player:
 
     def restore(self, stored: StoredSession) -> None:
         """Takes over what an earlier process played; nothing is written."""
+        self._recorded = True
         self.session, self._outcomes = replay(self.session, stored, self._config.observations)
         self._words = {turn.turn: turn.text for turn in stored.turns}
         self._delivered = {
@@ -217,41 +243,24 @@ class Player:
         self._journal.log.put(*rows)
 
     def _start_loop(self, number: int, request: AgentRequest) -> Loop:
-        loop = Loop(number, asyncio.create_task(self._play(request), name=f"{self.row.name} turn {number}"))
-        self._loop = loop
-        loop.task.add_done_callback(lambda task: self._finish_loop(loop, task))
-        return loop
+        self._loop = Loop(
+            number,
+            self._play(request),
+            name=f"turn {number} of session {self.row.name}",
+            abandon_after=self._providing.abandon_after,
+            done=self._finish_loop,
+        )
+        return self._loop
 
-    def _finish_loop(self, loop: Loop, task: asyncio.Task[Outcome]) -> None:
+    def _finish_loop(self, loop: Loop) -> None:
         if self._loop is loop:
             self._loop = None
-        if not task.cancelled() and task.exception() is None:
-            self._outcomes[loop.turn] = task.result()
-
-    async def _join(self, loop: Loop, request: AgentRequest) -> Outcome:
-        loop.waiting.add(request.exchange_id)
-        try:
-            return await asyncio.shield(loop.task)
-        except asyncio.CancelledError:
-            if loop.task.cancelled():
-                raise ApiError(
-                    409, f"turn {loop.turn} of session {self.row.name} was given up", code="turn_given_up"
-                ) from None
-            raise
-        finally:
-            loop.waiting.discard(request.exchange_id)
-            if not loop.waiting and not loop.task.done():
-                later = self._providing.abandon_after
-                asyncio.get_running_loop().call_later(later, self._abandon, loop)
-
-    def _abandon(self, loop: Loop) -> None:
-        if not loop.waiting and not loop.task.done():
-            loop.task.cancel()
+        if loop.outcome is not None:
+            self._outcomes[loop.turn] = loop.outcome
 
     async def _cancel_loop(self) -> None:
         if self._loop is not None:
-            self._loop.task.cancel()
-            await asyncio.wait({self._loop.task})
+            await self._loop.cancel()
 
     async def _play(self, request: AgentRequest) -> Outcome:
         """Plays the current turn to its end; goes on after the last accepted Step."""

@@ -37,13 +37,16 @@ def thread_of(body: Body) -> Thread:
     return Thread(digest, bool(body.get("tools") or body.get("functions")))
 
 
-def side_reason(main: Thread | None, thread: Thread, *, prompted: bool, begun: bool) -> str | None:
+def side_reason(
+    main: Thread | None, thread: Thread, *, prompted: bool, numbered: bool, begun: bool
+) -> str | None:
     """Why a request is a side call; None if it belongs to the conversation.
 
     `main` is the conversation so far (None before its first request), `prompted` says that
-    the request carries the turn's sentinel, `begun` that the conversation has already asked
-    for that turn. A conversation whose system prompt changes from turn to turn (a clock in
-    it, say) is known by being the first to ask for a turn.
+    the request carries the sentinel, `numbered` that it says for which turn, `begun` that the
+    conversation has already asked for that turn. A conversation whose system prompt changes
+    from turn to turn (a clock in it, say) is known by being the first to ask for a turn; one
+    without tools, only if the turn has a number: else it could be a title for the last one.
     """
     if thread == main:
         return None
@@ -53,4 +56,4 @@ def side_reason(main: Thread | None, thread: Thread, *, prompted: bool, begun: b
         return None
     if thread.tools != main.tools:
         return WITH_TOOLS if thread.tools else WITHOUT_TOOLS
-    return OTHER_SYSTEM if begun else None
+    return OTHER_SYSTEM if begun or not (numbered or thread.tools) else None

@@ -1,4 +1,4 @@
-"""Sessions in the forms of others: the released harness's result file, and chat transcripts. Pure.
+"""Sessions in the form of the released harness's result file. Pure.
 
 The released evaluation code, given the result lines, says what the scorer `wildtoolbench`
 says of the same log. Where that code would crash (facts: section 5, rows 13, 30 and 32)
@@ -12,19 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.history import (
-    as_sent,
-    date_text,
-    encode,
-    gold_history,
-    observation_text,
-    released_tools,
-)
+from scenarios.history import as_sent, date_text, encode, gold_history
 from scenarios.matcher import Match, State, allowed, match_calls, start
 from scenarios.reference import Batch, depth
-from scenarios.types import Node, Scenario, Tool
+from scenarios.types import PSEUDO_ACTIONS, Node, Scenario, Tool
 from scoring.arguments import CRASH, check_arguments
 from scoring.log_detail import Message, SessionDetail, StepDetail
+from scoring.transcript import as_text, plain_calls, results, spoken
 from scoring.types import CORRECT, ERROR, JSON, Reply
 from scoring.wildtoolbench import match_reply
 
@@ -39,9 +33,6 @@ MOST_TASKS = 4
 
 UNCHECKABLE = "cannot be checked: "
 """Before arguments that crash the released checker. So they are no JSON, which it reports."""
-
-UNANSWERED = "[no result: the task ended with this call]"
-"""In transcripts, what a call is told that was told nothing: chat formats want a result."""
 
 # What the released harness writes as `error_reason`; tools that read its files go by it.
 _EMPTY = "tool_calls and content are None"
@@ -67,16 +58,6 @@ def why_unreadable(detail: SessionDetail) -> str | None:
     if len(scenario.tasks) > MOST_TASKS:
         return f"the released code has no place for more than {MOST_TASKS} tasks"
     return None
-
-
-def models(details: Sequence[SessionDetail]) -> tuple[str, ...]:
-    """The models that the Steps asked for, in alphabetical order."""
-    return tuple(
-        sorted({step.model for detail in details for task in detail.tasks for step in task if step.model})
-    )
-
-
-# --- The released result file ------------------------------------------------
 
 
 def result_line(detail: SessionDetail, model: str) -> JSON:
@@ -118,7 +99,7 @@ def _play(
     steps: list[_Step] = []
     for reply, detail in (*zip(replies, details, strict=True), (Reply(None), None)):
         match, _ = match_reply(state, reply)
-        steps.append(_Step(state, reply, match, detail.sent if detail else messages, detail))
+        steps.append(_Step(state, reply, match, (detail and detail.sent) or messages, detail))
         if match is None or match.kind == "close":
             break
         state = match.state
@@ -138,18 +119,18 @@ def _opening(scenario: Scenario, number: int) -> tuple[Message, ...]:
 def _exchanged(step: _Step, nodes: Sequence[Node]) -> Iterator[Message]:
     """An accepted Step and its answer, as the next request would have held them."""
     assert step.match is not None and step.detail is not None
-    yield _spoken(step.reply, step.detail)
+    yield spoken(step.reply, step.detail)
     if step.match.kind == "ask":
         yield {"role": "user", "content": nodes[step.match.nodes[0]].user_input}
     else:
-        yield from _results(step.reply, step.detail, "")
+        yield from results(step.reply, step.detail, "")
 
 
 def _result_task(scenario: Scenario, number: int, steps: Sequence[_Step]) -> JSON:
     nodes = scenario.tasks[number].nodes
     last = steps[-1].match
     closed = last is not None and last.kind == "close"
-    log: JSON = {"task_idx": number, "begin_of_current_task": (steps[0].messages or (None,))[-1]}
+    log: JSON = {"task_idx": number, "begin_of_current_task": steps[0].messages[-1]}
     for position, step in enumerate(steps):
         log[f"step_{position}"] = _step_record(scenario, nodes, step)
     known = [step.detail for step in steps]
@@ -178,9 +159,8 @@ def _step_record(scenario: Scenario, nodes: Sequence[Node], step: _Step) -> JSON
         output["current_action_name_label"] = ERROR
         output["error_reason"] = _error_reason(step.reply)
         answers = [_candidate(nodes, batch) for batch in _allowed_batches(step.state)]
-    sent = step.detail.tools if step.detail else None
     return {
-        "inference_input": {"messages": list(step.messages), "tools": _evaluable_tools(scenario, sent or ())},
+        "inference_input": {"messages": list(step.messages), "tools": _evaluable_tools(scenario, step)},
         "inference_output": output,
         # There even for an empty reply: the released code reads it before it looks at the label.
         "inference_answer": {
@@ -224,26 +204,40 @@ def _allowed_batches(state: State) -> Iterator[Batch]:
 
 
 def _output_calls(scenario: Scenario, step: _Step) -> Any:
-    """The tool calls of a reply; those of an accepted one so that the released checker can read them."""
+    """The tool calls of a reply; those that the released checker gets to see so that it can read them."""
     if not step.reply.calls or step.detail is None:
         return None
+    calls = plain_calls(step.reply, step.detail)
     if step.match is None:
-        return step.detail.message.get("tool_calls") or _calls(step.reply, step.detail)
-    parameters = {tool.name: as_sent(tool.parameters) for tool in scenario.tools}
-    calls = _calls(step.reply, step.detail)
-    for call in calls:
-        function = call["function"]
-        text = function["arguments"]
-        if check_arguments(parameters.get(function["name"], {}), text, {}).startswith(CRASH):
-            function["arguments"] = UNCHECKABLE + (text if isinstance(text, str) else encode(text))
+        return step.detail.message.get("tool_calls") or calls
+    if _is_checked(step):
+        for function in (call["function"] for call in calls):
+            if _crashes(scenario, function["name"], function["arguments"]):
+                function["arguments"] = UNCHECKABLE + as_text(function["arguments"])
     return calls
 
 
-def _evaluable_tools(scenario: Scenario, sent: Sequence[Any]) -> list[Any]:
-    """What was sent, with the Scenario's tools under their own names and readable by the checker."""
-    names = {tool.name for tool in scenario.tools}
-    own = [tool for tool in sent if _tool_name(tool) not in names]
-    return [*own, *map(_evaluable_tool, scenario.tools)]
+def _is_checked(step: _Step) -> bool:
+    """Does the released checker look at the calls? It skips a Step by the first name in order."""
+    names = [call.name for call in step.reply.calls]
+    return bool(names) and step.match is not None and min(names) not in PSEUDO_ACTIONS
+
+
+def _crashes(scenario: Scenario, name: str, arguments: Any) -> bool:
+    """Whatever the Reference says: the checker crashes on the arguments or the schema alone."""
+    schemas = {tool.name: tool.parameters for tool in scenario.tools}
+    return name not in schemas or check_arguments(as_sent(schemas[name]), arguments, {}).startswith(CRASH)
+
+
+def _evaluable_tools(scenario: Scenario, step: _Step) -> list[Any]:
+    """What was sent, with every tool that the released checker looks up, in a form that it can read."""
+    needed = {tool.name: _evaluable_tool(tool) for tool in scenario.tools}
+    if _is_checked(step):
+        for call in step.reply.calls:
+            empty = {"name": call.name, "parameters": {}}
+            needed.setdefault(call.name, {"type": "function", "function": empty})
+    sent = step.detail.tools if step.detail else None
+    return [*(tool for tool in sent or () if _tool_name(tool) not in needed), *needed.values()]
 
 
 def _tool_name(tool: Any) -> Any:
@@ -257,89 +251,3 @@ def _evaluable_tool(tool: Tool) -> JSON:
     if check_arguments(spec["function"].get("parameters", {}), "{}", {}).startswith(CRASH):
         spec["function"]["parameters"] = {}
     return spec
-
-
-# --- Transcripts -------------------------------------------------------------
-
-
-def transcript_line(detail: SessionDetail, run: str) -> JSON:
-    """A Session as one chat, the Tasks one after the other as they were played.
-
-    `messages`: the system message as the LLM got it, then of each Task what the user said
-    (in the agent's own template), what the LLM said, and what its tool calls were told. With
-    gold history the LLM was shown the References of earlier Tasks in place of what it had
-    said there; the transcript has what it said.
-    """
-    trajectory = detail.trajectory
-    steps = [step for task in detail.tasks for step in task]
-    tools = next((list(step.tools) for step in steps if step.tools), None)
-    return {
-        "session": trajectory.session,
-        "scenario": trajectory.scenario.id,
-        "epoch": trajectory.epoch,
-        "run": run,
-        "model": ", ".join(models([detail])) or None,
-        "tools": released_tools(trajectory.scenario) if tools is None else tools,
-        "messages": [*_leading(steps[0].sent if steps else ()), *_played(detail)],
-    }
-
-
-def _leading(sent: Sequence[Message]) -> Iterator[Message]:
-    for message in sent:
-        if _role(message) == "user":
-            return
-        yield message
-
-
-def _played(detail: SessionDetail) -> Iterator[Message]:
-    for task, steps in zip(detail.trajectory.tasks, detail.tasks, strict=True):
-        for reply, step in zip(task.replies, steps, strict=True):
-            if step.sent and _role(step.sent[-1]) == "user":
-                yield step.sent[-1]
-            yield _spoken(reply, step)
-            yield from _results(reply, step, UNANSWERED)
-
-
-def _role(message: Any) -> Any:
-    return message.get("role") if isinstance(message, Mapping) else None
-
-
-# --- Both --------------------------------------------------------------------
-
-
-def _spoken(reply: Reply, detail: StepDetail) -> Message:
-    """What the LLM said, in plain chat form: no more than what is sent back to it."""
-    thought = detail.message.get("reasoning_content") if isinstance(detail.message, Mapping) else None
-    reasoning = {} if thought is None else {"reasoning_content": thought}
-    if not reply.calls:
-        return {"role": "assistant", **reasoning, "content": reply.content or ""}
-    calls = _calls(reply, detail)
-    for call in calls:
-        if not isinstance(call["function"]["arguments"], str):
-            call["function"]["arguments"] = encode(call["function"]["arguments"])
-    return {"role": "assistant", **reasoning, "content": reply.content, "tool_calls": calls}
-
-
-def _calls(reply: Reply, detail: StepDetail) -> list[JSON]:
-    """The tool calls in plain form, by the ids they went by."""
-    return [
-        {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call, call_id in zip(reply.calls, _ids(reply, detail), strict=True)
-    ]
-
-
-def _ids(reply: Reply, detail: StepDetail) -> list[str]:
-    logged = detail.call_ids if len(detail.call_ids) == len(reply.calls) else [None] * len(reply.calls)
-    return [
-        call_id or call.id or f"call_{position}"
-        for position, (call, call_id) in enumerate(zip(reply.calls, logged, strict=True))
-    ]
-
-
-def _results(reply: Reply, detail: StepDetail, missing: str) -> Iterator[Message]:
-    told: Sequence[str | None] = detail.observations
-    if len(told) != len(reply.calls):
-        told = [None] * len(reply.calls)
-    for call_id, observation in zip(_ids(reply, detail), told, strict=True):
-        content = missing if observation is None else observation_text(observation)
-        yield {"role": "tool", "content": content, "tool_call_id": call_id}

@@ -50,7 +50,14 @@ def session_details(log: Log, run_id: str) -> list[SessionDetail]:
     return log.ask(lambda connection: _session_details(connection, log.path, run_id))
 
 
-_STEPS = f"""{LAST_ATTEMPTS} SELECT scenario_id, last.epoch, task, step, body, exchanges.tip, exchanges.tools,
+def models(details: Sequence[SessionDetail]) -> tuple[str, ...]:
+    """The models that the Steps asked for, in alphabetical order."""
+    return tuple(
+        sorted({step.model for detail in details for task in detail.tasks for step in task if step.model})
+    )
+
+
+_STEPS = f"""{LAST_ATTEMPTS} SELECT scenario_id, last.epoch, task, step, messages.body, tip, tools,
         request_model, finished_at - started_at, input_tokens, output_tokens
     FROM last JOIN steps ON steps.session_id = last.id JOIN messages ON messages.hash = steps.message
     JOIN exchanges ON exchanges.id = steps.exchange_id
@@ -110,20 +117,21 @@ def _steps(
     for *key, call_id, observation in connection.execute(_CALLS, {"run": run_id}):
         calls[tuple(key)].append((call_id, observation))
     found: dict[tuple[str, int, int], list[StepDetail]] = defaultdict(list)
-    for scenario, epoch, task, step, body, tip, tools, *figures in connection.execute(
-        _STEPS, {"run": run_id}
-    ):
+    for row in connection.execute(_STEPS, {"run": run_id}):
+        scenario, epoch, task, step, body, tip, tools, model, latency, given, made = row
         told = calls[scenario, epoch, task, step]
-        found[scenario, epoch, task].append(
-            StepDetail(
-                json.loads(body),
-                requests.history(tip),
-                None if tools is None else tuple(requests.tools[tools]),
-                *figures,
-                call_ids=tuple(call_id for call_id, _ in told),
-                observations=tuple(observation for _, observation in told),
-            )
+        detail = StepDetail(
+            json.loads(body),
+            requests.history(tip),
+            None if tools is None else tuple(requests.tools[tools]),
+            model,
+            latency,
+            given,
+            made,
+            tuple(call_id for call_id, _ in told),
+            tuple(observation for _, observation in told),
         )
+        found[scenario, epoch, task].append(detail)
     return found
 
 

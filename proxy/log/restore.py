@@ -24,6 +24,7 @@ class StoredExchange:
     turn: int
     request_sha256: str
     started_at: float
+    correlation: str | None
     finish_state: str
     status: int | None
     response_id: str | None
@@ -101,8 +102,8 @@ _STEPS = """SELECT session_id, task, step, turn, exchange_id, decided_at, decisi
 _CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.name, arguments, observation,
     node FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
     ORDER BY session_id, task, step, position"""
-_EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, finish_state, status, response_id,
-    finish_reasons, messages.body AS answer, error_type, error, delivered_at
+_EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correlation, finish_state,
+    status, response_id, finish_reasons, messages.body AS answer, error_type, error, delivered_at
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
     WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
@@ -177,6 +178,7 @@ def _exchange(row: sqlite3.Row) -> StoredExchange:
         turn=row["turn"],
         request_sha256=row["request_sha256"],
         started_at=row["started_at"],
+        correlation=row["correlation"],
         finish_state=row["finish_state"],
         status=row["status"],
         response_id=row["response_id"],

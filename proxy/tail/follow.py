@@ -115,8 +115,7 @@ class Follower:
         except OSError:
             return False
         self._note_file((found.st_dev, found.st_ino))
-        had_wal = self._has_wal()
-        if self._connection is None and had_wal:
+        if self._connection is None and self._has_wal():
             self._connect()
         seen: object = (found.st_mtime_ns, found.st_size)
         if self._connection is not None:
@@ -139,13 +138,12 @@ class Follower:
         connection = self._stack.enter_context(reading(self._path))
         # One look must not last: a snapshot that is kept keeps the writer from tidying up.
         connection.execute("COMMIT")
-        self._connection, self._seen = connection, None
+        self._connection = connection
         return connection
 
     def _events(self) -> Iterator[Event]:
         lasting = self._has_wal()
         connection = self._connection or self._connect()
-        seen = self._seen
         upto = connection.execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
         while self._after < upto:
             window = min(self._after + WINDOW, upto)
@@ -154,7 +152,6 @@ class Follower:
             yield from self._reader.events(rows, runs)
         if not lasting:
             self.close()
-        self._seen = seen
 
     def _rows(
         self, connection: sqlite3.Connection, upto: int

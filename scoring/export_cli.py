@@ -1,0 +1,259 @@
+"""The command `export`: sessions of a log in the forms of others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scoring.cli import InputError, NothingScorable
+
+if TYPE_CHECKING:
+    from scoring.log import Log, RunInfo
+    from scoring.log_detail import SessionDetail
+
+WILDTOOLBENCH, OPENAI = "wildtoolbench", "openai"
+RESULT_FILE = "Wild-Tool-Bench_result.jsonl"
+STANDARD_OUTPUT = "-"
+REASONS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A Session that is exported, where it comes from, and the name its model goes by."""
+
+    log: Path
+    run: str
+    model: str
+    detail: SessionDetail
+
+
+@click.command()
+@click.argument("logs", nargs=-1, required=True, metavar="LOG.db...", type=click.Path(path_type=Path))
+@click.option(
+    "--run", "run_ids", multiple=True, metavar="RUN", help="Export this run; needed if a log holds several."
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice([WILDTOOLBENCH, OPENAI]),
+    default=WILDTOOLBENCH,
+    show_default=True,
+    help="wildtoolbench: the released harness's result file. openai: one chat per session, JSONL.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="DIR|FILE",
+    help=f"wildtoolbench: a folder, in which MODEL/{RESULT_FILE} is made. openai: a file; default: "
+    "standard output.",
+)
+@click.option("--model", metavar="NAME", help="The model's name in the export. Default: what was asked for.")
+@click.option(
+    "--epoch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Export this epoch. Default: the first for wildtoolbench, which knows no others; all for openai.",
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+def export(
+    logs: tuple[Path, ...],
+    run_ids: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    model: str | None,
+    epoch: int | None,
+    force: bool,
+) -> None:
+    """Write the sessions of one or more logs for the tools of others.
+
+    The released evaluation code, given the wildtoolbench files, finds the metrics that 'score'
+    finds. A session that infrastructure kept from being played to its end is left out; standard
+    error says which and why. Exit code 3 if none is left.
+    """
+    from scoring.log import LogError
+
+    target = _target(output_format, output, logs)
+    if output_format == WILDTOOLBENCH and epoch is None:
+        epoch = 1
+    try:
+        chosen = [
+            session
+            for log, run in choose_runs(logs, run_ids)
+            for session in _sessions(log, run, epoch, model)
+        ]
+    except LogError as error:
+        raise InputError(str(error)) from error
+    chosen = list(_exportable(chosen, output_format))
+    if not chosen:
+        raise NothingScorable(f"{', '.join(map(str, logs))}: no session to export")
+    if output_format == OPENAI:
+        _write_transcripts(chosen, target, force)
+    else:
+        _write_results(chosen, target, force)
+
+
+def choose_runs(paths: Sequence[Path], run_ids: Sequence[str]) -> list[tuple[Log, RunInfo]]:
+    """The runs asked for, else each log's only one. Raises LogError, InputError."""
+    from scoring.log import open_log
+    from scoring.tables import visible
+
+    runs = [(log, log.runs()) for log in map(open_log, dict.fromkeys(paths))]
+    known = {run.id: log.path for log, own in runs for run in own}
+    for run_id in run_ids:
+        if run_id not in known:
+            there = ", ".join(f"{visible(run)} ({path})" for run, path in known.items()) or "none"
+            raise InputError(f"no run {visible(run_id)}; there are: {there}")
+    chosen: list[tuple[Log, RunInfo]] = []
+    for log, own in runs:
+        picked = [run for run in own if run.id in run_ids]
+        if not picked and len(own) > 1:
+            names = ", ".join(visible(run.id) for run in own)
+            raise InputError(f"{log.path} holds {len(own)} runs; choose with --run: {names}")
+        chosen += [(log, run) for run in picked or own]
+    return chosen
+
+
+def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:
+    """The Sessions of a Run and an epoch; those of other epochs are counted on standard error."""
+    from scoring.log_detail import models, session_details
+    from scoring.tables import visible
+
+    details = session_details(log, run.id)
+    name = model or "+".join(models(details)) or "unknown"
+    epochs = sorted({detail.trajectory.epoch for detail in details})
+    listed = ", ".join(map(str, epochs))
+    if epoch is not None and epochs and epoch not in epochs:
+        raise InputError(f"{log.path}: run {visible(run.id)} has no epoch {epoch}; it has: {listed}")
+    kept = [detail for detail in details if epoch is None or detail.trajectory.epoch == epoch]
+    if others := len(details) - len(kept):
+        _say(f"{log.path}: epoch {epoch} of the epochs {listed}; {_count(others)} left out (see --epoch)")
+    for detail in kept:
+        yield Chosen(log.path, run.id, name, detail)
+
+
+def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen]:
+    """Without the Sessions that cannot be told in the format; standard error says why."""
+    from scoring.export import why_unfinished, why_unreadable
+    from scoring.tables import visible
+
+    left_out: list[str] = []
+    for session in chosen:
+        reason = why_unfinished(session.detail)
+        if reason is None and output_format == WILDTOOLBENCH:
+            reason = why_unreadable(session.detail)
+        if reason is None:
+            yield session
+        else:
+            left_out.append(f"left out {visible(session.detail.trajectory.session)}: {visible(reason)}")
+    for line in left_out[:REASONS_SHOWN]:
+        _say(line)
+    if len(left_out) > REASONS_SHOWN:
+        _say(f"left out {_count(len(left_out) - REASONS_SHOWN)} more")
+
+
+def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> None:
+    from scoring.report import json_bytes
+    from scoring.transcript import transcript_line
+
+    lines = (json_bytes(transcript_line(it.detail, it.run, it.model)) for it in chosen)
+    if str(target) == STANDARD_OUTPUT:
+        for line in lines:
+            click.echo(line, nl=False)
+        return
+    _refuse_existing([target], force)
+    _write(target, lines)
+    click.echo(f"{target}: {_count(len(chosen))}")
+
+
+def _write_results(chosen: Sequence[Chosen], folder: Path, force: bool) -> None:
+    from scoring.export import result_line
+    from scoring.log import natural
+    from scoring.report import json_bytes
+
+    files: dict[Path, list[Chosen]] = {}
+    for session in chosen:
+        files.setdefault(folder / _folder_name(session.model) / RESULT_FILE, []).append(session)
+    for sessions in files.values():
+        _refuse_repeated(sessions)
+    _refuse_existing(files, force)
+    for path, sessions in files.items():
+        sessions.sort(key=lambda it: natural(it.detail.trajectory.scenario.id))
+        _write(path, (json_bytes(result_line(it.detail, it.model)) for it in sessions))
+        click.echo(f"{path}: {_count(len(sessions))}")
+
+
+def _folder_name(model: str) -> str:
+    """As the released harness names a model's folder."""
+    name = model.replace("/", "_")
+    if name in ("", ".", "..") or "\0" in name:
+        raise InputError(f"the model name {model!r} cannot be a folder's; give another with --model")
+    return name
+
+
+def _refuse_repeated(sessions: Sequence[Chosen]) -> None:
+    """Each scenario once in a file; scenarios that share a number are worth a word."""
+    homes: dict[str, Chosen] = {}
+    numbers: dict[str, str] = {}
+    for session in sessions:
+        scenario = session.detail.trajectory.scenario.id
+        if other := homes.get(scenario):
+            raise InputError(
+                f"{scenario} is in run {other.run} of {other.log} and in run {session.run} of {session.log}; "
+                "export them to different folders"
+            )
+        homes[scenario] = session
+        number = scenario.rpartition("_")[2].lstrip("0")
+        if number in numbers:
+            _say(
+                f"{numbers[number]} and {scenario} end in the same number: the released code takes them "
+                "for the same scenario"
+            )
+        numbers.setdefault(number, scenario)
+
+
+def _target(output_format: str, output: Path | None, logs: Sequence[Path]) -> Path:
+    if output_format == OPENAI:
+        target = output or Path(STANDARD_OUTPUT)
+        if str(target) != STANDARD_OUTPUT and target.is_dir():
+            raise InputError(f"{target}: is a folder; name a file with -o, such as {target / 'chats.jsonl'}")
+        if any(target.exists() and log.exists() and target.samefile(log) for log in logs):
+            raise InputError(f"{target}: the export would overwrite the log; name another file with -o")
+        return target
+    if output is None or str(output) == STANDARD_OUTPUT:
+        raise InputError(f"--format {WILDTOOLBENCH} makes a file for each model: name a folder with -o DIR")
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output}: is a file; name a folder with -o DIR")
+    return output
+
+
+def _refuse_existing(paths: Iterable[Path], force: bool) -> None:
+    for path in paths:
+        if path.exists() and not force:
+            raise InputError(f"{path}: is there already; overwrite it with --force or choose another -o")
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
+    """Writes the file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.writelines(lines)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _count(sessions: int) -> str:
+    return f"{sessions} session{'' if sessions == 1 else 's'}"
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,270 @@
+"""The documentation is true: generated pages are fresh, commands run, examples give what is printed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from sqlite_utils import Database
+
+from scoring.arguments import check_arguments
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def load_generator() -> ModuleType:
+    """By its path: `docs` is no package, and another distribution may have one of that name."""
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generator = load_generator()
+
+
+def block(kind: str, name: str) -> str:
+    """The README's code block under the mark `<!-- KIND: NAME -->`."""
+    found = re.findall(rf"<!-- {kind}: {name} -->\n```\w*\n(.*?)```", README, flags=re.DOTALL)
+    assert len(found) == 1, f"README.md has {len(found)} blocks marked {kind}: {name}"
+    return str(found[0])
+
+
+def transcript(name: str) -> tuple[list[str], list[str]]:
+    """The command of a console block as words, and the lines that it is said to print."""
+    command, *lines = block("run", name).splitlines()
+    assert command.startswith("$ ")
+    return shell_words(command.removeprefix("$ ")), lines
+
+
+def shell_words(command: str) -> list[str]:
+    words = re.findall(r'"([^"]*)"|(\S+)', command)
+    return [quoted or plain for quoted, plain in words]
+
+
+def run(words: list[str], folder: Path) -> str:
+    """What a command of the README prints, as it would with the environment active."""
+    programs = {
+        "wildproxy": [sys.executable, str(ROOT / "run_proxy.py")],
+        "python": [sys.executable],
+        "sqlite-utils": [sys.executable, "-m", "sqlite_utils"],
+    }
+    done = subprocess.run(
+        [*programs[words[0]], *words[1:]], cwd=folder, capture_output=True, text=True, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
+def assert_shows(shown: list[str], printed: str) -> None:
+    """The shown lines are printed in this order; `...` alone stands for lines, at an end for the rest of one.
+
+    Blanks and rules may differ in length: a cut cell makes a column narrower.
+    """
+    pattern = ""
+    for line in shown:
+        if line == "...":
+            pattern += r"(?:.*\n)*?"
+            continue
+        cut = line.endswith("...")
+        words = re.escape(" ".join(re.sub("-{3,}", "---", line.removesuffix("...")).split()))
+        pattern += words + (".*" if cut else "") + r"\n"
+    text = "".join(" ".join(re.sub("-{3,}", "---", line).split()) + "\n" for line in printed.splitlines())
+    assert re.search("(?m)^" + pattern, text), (
+        f"README.md shows\n{os.linesep.join(shown)}\nbut it is\n{printed}"
+    )
+
+
+def rows_of(log: Path, sql: str) -> list[dict[str, Any]]:
+    with closing(Database(log)) as database:
+        return list(database.query(sql))
+
+
+@contextmanager
+def serving(words: list[str], folder: Path) -> Iterator[str]:
+    """The README's `serve`, on a free port; gives the address."""
+    command = [sys.executable, str(ROOT / "run_proxy.py"), *words[1:], "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            address = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+            assert address is not None
+            yield address[0]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The README's walk as far as its log `agent.db`: the folder, and what the agent printed."""
+    folder = tmp_path_factory.mktemp("walk")
+    with serving(shell_words(block("run", "serve")), folder) as address:
+        program = block("file", "agent.py").replace("http://127.0.0.1:8787", address)
+        (folder / "agent.py").write_text(program, encoding="utf-8")
+        words, _ = transcript("agent")
+        return folder, run(words, folder)
+
+
+@pytest.fixture(scope="module")
+def noisy_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All bundled sessions, some of them gone wrong."""
+    folder = tmp_path_factory.mktemp("noisy")
+    run(["wildproxy", "demo", "--folder", "."], folder)
+    return folder / "demo.db"
+
+
+@pytest.mark.parametrize("name", generator.PAGES)
+def test_a_generated_page_is_what_the_code_says(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == generator.PAGES[name](), "run python docs/generate.py"
+
+
+@pytest.mark.parametrize("name", generator.PAGES)
+def test_a_generated_page_does_not_depend_on_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = generator.PAGES[name]()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LANG", "C")
+    assert generator.PAGES[name]() == before
+
+
+@pytest.mark.parametrize("question, sql", generator.EXAMPLES)
+def test_an_example_query_runs_on_a_log(question: str, sql: str, noisy_log: Path) -> None:
+    found = rows_of(noisy_log, sql)
+    if question != "What failed?":
+        assert found
+
+
+def test_the_last_request_of_a_session_can_be_read_back(noisy_log: Path) -> None:
+    (sql,) = [sql for question, sql in generator.EXAMPLES if question.startswith("Which messages")]
+    found = rows_of(noisy_log, sql)
+    assert [row["position"] for row in found] == list(range(len(found)))
+    assert found[0]["role"] == "system"
+    assert all(json.loads(row["body"])["role"] == row["role"] for row in found)
+
+
+@pytest.mark.parametrize("name", ["demo", "test"])
+def test_the_readme_commands_are_one_line_each(name: str) -> None:
+    assert len(block("command", name).splitlines()) == 1
+
+
+def test_the_readme_shows_what_the_demo_prints(noisy_log: Path) -> None:
+    printed = run(["wildproxy", "score", str(noisy_log)], noisy_log.parent)
+    assert_shows(block("output", "demo").splitlines(), printed)
+
+
+def test_the_readme_shows_what_its_agent_prints(walk: tuple[Path, str]) -> None:
+    assert_shows(transcript("agent")[1], walk[1])
+
+
+@pytest.mark.parametrize("name", ["score", "query"])
+def test_the_readme_shows_what_its_log_says(name: str, walk: tuple[Path, str]) -> None:
+    words, shown = transcript(name)
+    assert_shows(shown, run(words, walk[0]))
+
+
+def test_the_readme_drive_command_plays_every_bundled_session(tmp_path: Path) -> None:
+    words = shell_words(block("run", "drive"))
+    assert "6 of 6 sessions played" in run(words, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_within_the_documentation_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        parts = urlsplit(target)
+        if parts.scheme:
+            continue
+        file = page.parent / parts.path if parts.path else page
+        if not file.is_file() or (parts.fragment and parts.fragment not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_command_in_the_documentation_exists() -> None:
+    known = set(re.findall(r"^## (\S.*)$", (DOCS / "cli.md").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {
+        (page.name, command)
+        for page in PAGES
+        for command in re.findall(r"wildproxy ([a-z]+)\b", page.read_text(encoding="utf-8"))
+    }
+    assert {it for it in named if it[1] not in known} == set()
+
+
+EXAMPLE = re.compile(r"\| (\d+) \| `(.*?)` \| `(.*?)` \| (?:`(.*?)`|\(nothing\)) \| `(.*)` \|")
+
+
+@pytest.mark.parametrize(
+    "row, schema, annotated, sent, message", EXAMPLE.findall((DOCS / "facts.md").read_text(encoding="utf-8"))
+)
+def test_an_example_of_the_facts_gets_its_message(
+    row: str, schema: str, annotated: str, sent: str, message: str
+) -> None:
+    parameters = {"type": "object", "properties": {"p": json.loads(schema)}, "required": []}
+    assert check_arguments(parameters, sent, json.loads(annotated)) == message
+
+
+def test_every_fact_that_the_code_cites_is_there() -> None:
+    facts = (DOCS / "facts.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^## (\d+)\. ", facts, flags=re.MULTILINE))
+    rows = set(re.findall(r"^\| (\d+) \| ", facts, flags=re.MULTILINE))
+    missing = []
+    for path in sorted(
+        path for package in ("proxy", "scenarios", "scoring") for path in ROOT.glob(f"{package}/**/*.py")
+    ):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        for section, cited in re.findall(
+            r"[Ff]acts: section (\d+)(?:[^)]*?, rows? (\d+[\d, and to]*))?", text
+        ):
+            missing += [f"{path.name}: section {section}"] if section not in sections else []
+            missing += [f"{path.name}: row {row}" for row in spelt_out(cited) if row not in rows]
+    assert missing == []
+
+
+def spelt_out(cited: str) -> list[str]:
+    """`4 to 6` -> 4, 5, 6; `1, 2` -> 1, 2; `19 and 20` -> 19, 20."""
+    numbers = [int(number) for number in re.findall(r"\d+", cited)]
+    if " to " in cited:
+        return [str(n) for first, last in pairwise(numbers) for n in range(first, last + 1)]
+    return [str(number) for number in numbers]
+
+
+def test_the_changelog_begins_with_what_is_unreleased() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+
+
+def test_the_version_is_the_one_in_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert version("wildtoolbench-proxy") == project["version"]
