@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -158,7 +159,7 @@ class Agents:
         exchange_id = self._received(request, raw, body, origin)
         stream = isinstance(body, dict) and bool(body.get("stream"))
         key = self._provider_key(request)
-        query = f"?{request.query_string}" if request.query_string else ""
+        query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
         return await self._recorder.relay(request, sent, path + query, exchange_id, stream=stream, key=key)
 
     def _received(self, request: web.Request, raw: bytes, body: Any, origin: Origin) -> str:
@@ -167,8 +168,11 @@ class Agents:
         )
 
     def _provider_key(self, request: web.Request) -> str | None:
+        """The key for the provider; None where the agent has its own way to authorize itself."""
         key = agent_key(request)
-        return self._own_key if key is None or key.startswith(SESSION_KEY_PREFIX) else key
+        if key is not None and not key.startswith(SESSION_KEY_PREFIX):
+            return key
+        return self._own_key if key or "Authorization" not in request.headers else None
 
 
 def build_app(agents: Agents, control: Control | None) -> web.Application:
@@ -176,6 +180,7 @@ def build_app(agents: Agents, control: Control | None) -> web.Application:
     app.router.add_get("/healthz", _healthz)
     if control is not None:
         app.router.add_routes(control.routes())
+        app.on_shutdown.append(control.stop)
     app.router.add_route("*", "/{path:.*}", agents.handle)
     return app
 
@@ -201,10 +206,11 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 def find_address(request: web.Request) -> Address:
     """The Session by URL path, else API key, else header; and the endpoint's path."""
-    match = _PATH.fullmatch(request.path)
-    path = match["rest"] if match else request.path
+    # As sent: what is passed on must not be decoded on the way.
+    match = _PATH.fullmatch(request.rel_url.raw_path)
+    path = match["rest"] if match else request.rel_url.raw_path
     if match and match["session"]:
-        return Address(match["session"], "path", path)
+        return Address(unquote(match["session"]), "path", path)
     key = agent_key(request)
     if key and key.startswith(SESSION_KEY_PREFIX):
         return Address(key.removeprefix(SESSION_KEY_PREFIX), "api_key", path)

@@ -5,13 +5,16 @@ It needs the token made at start and never gives a Reference away.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from proxy import sentinel
+from proxy.event_stream import send_events
 from proxy.registry import Registry
 from proxy.sessions import Player
 from proxy.wire.errors import AUTHENTICATION, ApiError
@@ -23,8 +26,10 @@ MAX_WAIT_S = 50.0
 class Control:
     """Handlers of `/eval/...`."""
 
-    def __init__(self, registry: Registry, token: str, run: dict[str, Any]) -> None:
+    def __init__(self, registry: Registry, token: str, run: dict[str, Any], log: Path) -> None:
         self._registry = registry
+        self._log = log
+        self._stopping = asyncio.Event()
         self._token = token
         self._run = run
 
@@ -32,9 +37,14 @@ class Control:
         return [
             web.get("/eval/run", self.run),
             web.post("/eval/sessions", self.create),
+            web.get("/eval/events", self.events),
             web.get("/eval/sessions/{session}", self.state),
             web.post("/eval/sessions/{session}/turns", self.open_turn),
         ]
+
+    async def stop(self, app: web.Application) -> None:
+        """Ends the event streams, which would go on for ever: the proxy is being stopped."""
+        self._stopping.set()
 
     async def run(self, request: web.Request) -> web.Response:
         self._authorize(request)
@@ -48,7 +58,7 @@ class Control:
         self._authorize(request)
         wanted = await _json_object(request)
         scenario, epoch = wanted.get("scenario"), wanted.get("epoch", 1)
-        if scenario not in self._registry.scenarios:
+        if not isinstance(scenario, str) or scenario not in self._registry.scenarios:
             raise ApiError(404, f"no scenario is called {scenario!r}", param="scenario")
         if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 1:
             raise ApiError(400, f"epoch must be a whole number from 1, not {epoch!r}", param="epoch")
@@ -66,6 +76,12 @@ class Control:
         number = await self._player(request).open_turn()
         prompt = None if number is None else sentinel.prompt(number)
         return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        self._authorize(request)
+        return await send_events(
+            request, self._log, self._run["run"], request.query.get("session"), self._stopping
+        )
 
     async def state(self, request: web.Request) -> web.Response:
         self._authorize(request)
@@ -93,8 +109,9 @@ class Control:
 def describe(player: Player) -> dict[str, Any]:
     """Where a Session stands.
 
-    `answered` is the last turn whose answer reached the agent, `failed_turn` the last one that
-    the provider failed. `names_right` is the verdict while playing: names, not arguments.
+    `asked` is the last turn that the agent asked for, `answered` the last one whose answer
+    reached it, `failed_turn` the last one that the provider failed. `names_right` is the
+    verdict while playing: names, not arguments.
     """
     session = player.session
     ends = [*session.ends, *[None] * (len(session.scenario.tasks) - len(session.ends))]
@@ -104,6 +121,7 @@ def describe(player: Player) -> dict[str, Any]:
         "epoch": player.row.epoch,
         "turn": player.turn,
         "over": session.over,
+        "asked": session.begun,
         "answered": player.answered,
         "failed_turn": player.failed_turn,
         "tasks": [

@@ -16,6 +16,7 @@ from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
 
 CHAT_PATH = "/chat/completions"
+_GONE = Failure("client_abort", "client_disconnected", "the agent left before the answer was over")
 
 
 class Recorder:
@@ -30,30 +31,42 @@ class Recorder:
     ) -> web.StreamResponse:
         """Answers `request` with what the provider says, or a 502 if it says nothing.
 
-        `key` is what the provider gets, if it has no key of its own.
+        `key` is what the provider gets in place of the agent's authorization, if it has no key
+        of its own; None leaves the agent's as it is.
         """
         began = self._journal.now()
-        headers = [(name, value) for name, value in request.headers.items() if name != "Authorization"]
-        if key is not None:
-            headers.append(("Authorization", f"Bearer {key}"))
+        chat = path.partition("?")[0] == CHAT_PATH
+        passing: _Passing | None = None
         try:
-            async with self._provider.forward(request.method, path, headers, raw) as forwarded:
+            async with self._provider.forward(request.method, path, _headers(request, key), raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")
-                reader = AnswerReader(forwarded.status, content_type, stream=stream, chat=path == CHAT_PATH)
+                reader = AnswerReader(forwarded.status, content_type, stream=stream, chat=chat)
                 passing = _Passing(self._journal, exchange_id, forwarded, reader, began)
                 return await passing.run(request)
         except ProviderFailure as exc:
-            failure = exc.failure
-            await self._journal.log.commit(
-                self._journal.failed(
-                    exchange_id,
-                    failure.finish_state,
-                    status=502,
-                    error_type=failure.error_type,
-                    error=failure.text,
-                )
-            )
-            return error_response(ApiError(502, failure.text, PROVIDER_ERROR, failure.error_type))
+            await self._journal.log.commit(self._failed(exchange_id, exc.failure, 502))
+            return error_response(ApiError(502, exc.failure.text, PROVIDER_ERROR, exc.failure.error_type))
+        except asyncio.CancelledError:
+            if passing is None:
+                self._journal.log.put(self._failed(exchange_id, _GONE, None))
+            raise
+
+    def _failed(self, exchange_id: str, failure: Failure, status: int | None) -> ExchangeFinish:
+        return self._journal.failed(
+            exchange_id,
+            failure.finish_state,
+            status=status,
+            error_type=failure.error_type,
+            error=failure.text,
+        )
+
+
+def _headers(request: web.Request, key: str | None) -> list[tuple[str, str]]:
+    headers = list(request.headers.items())
+    if key is None:
+        return headers
+    others = [(name, value) for name, value in headers if name.lower() != "authorization"]
+    return [*others, ("Authorization", f"Bearer {key}")]
 
 
 class _Passing:
@@ -118,7 +131,7 @@ class _Passing:
         return ExchangeFinish(
             id=self._id,
             finished_at=self._journal.now(),
-            finish_state="client_abort" if gone else reading.finish_state,
+            finish_state=_GONE.finish_state if gone else reading.finish_state,
             status=self._forwarded.status,
             time_to_first_chunk=self._first,
             response_id=seen.response_id,
@@ -129,6 +142,6 @@ class _Passing:
             message=read_message(reading.response),
             headers=allowed_headers(self._forwarded.headers),
             raw=bytes(self._reader.raw),
-            error_type="client_disconnected" if gone else reading.error_type,
-            error="the agent left before the answer was over" if gone else reading.error,
+            error_type=_GONE.error_type if gone else reading.error_type,
+            error=_GONE.text if gone else reading.error,
         )

@@ -89,7 +89,7 @@ async def running(
             keep_alive=settings.keep_alive,
             own_key=own_key,
         )
-        app = build_app(agents, None if registry is None else Control(registry, token, about))
+        app = build_app(agents, None if registry is None else Control(registry, token, about, settings.log))
         url = await _listen(stack, app, settings)
         await log.commit()
         yield Running(url, token, run.row.id)

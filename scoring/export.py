@@ -23,9 +23,10 @@ from scoring.types import CORRECT, ERROR, JSON, Reply
 from scoring.wildtoolbench import match_reply
 
 CANDIDATES = 8
-"""At a wrong step so many of the batches that were allowed there are listed, smallest first.
+"""At a wrong step the first so many of the batches that were allowed there are listed, each once.
 
-The released harness repeats one for every path through the Reference; nothing reads them.
+The released harness lists one for every path through the Reference, thousands in large ones.
+Its evaluation code does not read them.
 """
 
 MOST_TASKS = 4

@@ -198,15 +198,15 @@ def _folder_name(model: str) -> str:
 
 def _refuse_repeated(sessions: Sequence[Chosen]) -> None:
     """Each scenario once in a file; scenarios that share a number are worth a word."""
+    from scoring.tables import visible
+
     homes: dict[str, Chosen] = {}
     numbers: dict[str, str] = {}
     for session in sessions:
         scenario = session.detail.trajectory.scenario.id
         if other := homes.get(scenario):
-            raise InputError(
-                f"{scenario} is in run {other.run} of {other.log} and in run {session.run} of {session.log}; "
-                "export them to different folders"
-            )
+            both = " and in ".join(f"run {visible(it.run)} of {it.log}" for it in (other, session))
+            raise InputError(f"{scenario} is in {both}; export them to different folders")
         homes[scenario] = session
         number = scenario.rpartition("_")[2].lstrip("0")
         if number in numbers:
@@ -243,11 +243,13 @@ def _write(path: Path, lines: Iterable[bytes]) -> None:
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            file.writelines(lines)
-        os.replace(part, path)
+        try:
+            with part.open("wb") as file:
+                file.writelines(lines)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 

@@ -1,19 +1,54 @@
-"""What the driver asks of an agent, and the key it gives it."""
+"""What the driver asks of an agent, and what it gives it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from proxy.wire.endpoint import SESSION_KEY_PREFIX
+
+SETTLE_S = 1.0
+"""How long a turn's answer may be under way when its agent says, or shows, that it is done."""
+
+Delivery = Literal["answered", "failed", "waiting", "unasked"]
+"""What became of a turn at the proxy: its answer reached the agent; the provider failed and
+the agent was told; the agent asked and has no answer; the agent has not asked."""
+
+_MISSING = {
+    "failed": "after the provider had failed",
+    "waiting": "before the turn was answered",
+    "unasked": "without having asked the proxy for the turn",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """The Session that an agent plays. `base_url` and `api_key` are for its OpenAI client.
+
+    `delivery(turn, timeout)` waits until the turn was answered or has failed, at most
+    `timeout` seconds (None: for ever), and says how it stands then. Raises ControlError.
+    """
+
+    name: str
+    base_url: str
+    api_key: str
+    delivery: Callable[[int, float | None], Awaitable[Delivery]]
+
+    async def missing(self, turn: int) -> str | None:
+        """How an agent that is done with a turn missed its answer, to go on a sentence; None if it has it."""
+        return _MISSING.get(await self.delivery(turn, SETTLE_S))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """What an agent said at the end of a turn. Nothing is scored by it."""
+    """What an agent said at the end of a turn. Nothing is scored by it.
 
-    text: str
+    `note` is one line on something that went wrong and did not cost the turn.
+    """
+
+    text: str = ""
+    note: str | None = None
 
 
 class AgentFailure(Exception):
@@ -23,16 +58,22 @@ class AgentFailure(Exception):
 class Agent(Protocol):
     """An agent in one Session."""
 
-    async def turn(self, prompt: str) -> AgentAnswer:
-        """Answers one user turn. Any exception is a failed turn; AgentFailure words its reason."""
+    async def turn(self, prompt: str, number: int) -> AgentAnswer:
+        """Answers user turn `number`. Any exception is a failed turn; AgentFailure words its reason."""
+
+    def last_words(self) -> str:
+        """The end of what a silent agent wrote for its developers, in one line without secrets; or nothing.
+
+        Asked for when a turn took too long.
+        """
 
     async def close(self) -> None:
         """Lets go of whatever the agent holds. Called once, after a failure too."""
 
 
-AgentFactory = Callable[[str, str, str], Agent]
-"""(session name, base URL, API key) -> the agent that plays this Session. Must not raise:
-an agent that cannot be had says so in its first turn."""
+AgentFactory = Callable[[AgentSession], Agent]
+"""The agent that plays a Session. Must not raise: an agent that cannot be had says so in its
+first turn."""
 
 
 def placeholder_key(session: str) -> str:

@@ -10,7 +10,7 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from proxy.drive.agent import AgentAnswer, AgentFactory, AgentFailure
+from proxy.drive.agent import AgentAnswer, AgentFactory, AgentFailure, AgentSession
 
 MAX_TOOL_ROUNDS = 50
 """How often a turn goes on after tool calls, of which this agent can do none."""
@@ -34,8 +34,8 @@ async def builtin(
     http = openai.DefaultAsyncHttpxClient(trust_env=False)
     async with AsyncOpenAI(api_key="-", http_client=http, max_retries=0, timeout=timeout) as client:
 
-        def factory(session: str, base_url: str, api_key: str) -> BuiltinAgent:
-            own = client.with_options(base_url=base_url, api_key=api_key)
+        def factory(session: AgentSession) -> BuiltinAgent:
+            own = client.with_options(base_url=session.base_url, api_key=session.api_key)
             return BuiltinAgent(own, model, stream=stream)
 
         yield factory
@@ -54,7 +54,7 @@ class BuiltinAgent:
         self._stream = stream
         self._history: list[Message] = []
 
-    async def turn(self, prompt: str) -> AgentAnswer:
+    async def turn(self, prompt: str, number: int = 0) -> AgentAnswer:
         messages = [*self._history, {"role": "user", "content": prompt}]
         for _ in range(MAX_TOOL_ROUNDS + 1):
             try:
@@ -67,6 +67,10 @@ class BuiltinAgent:
                 return AgentAnswer(answer["content"])
             messages += [_refusal(call) for call in answer["tool_calls"]]
         raise AgentFailure(f"the model went on calling tools after {MAX_TOOL_ROUNDS} rounds of errors")
+
+    def last_words(self) -> str:
+        """Nothing: what it meets is in its failures."""
+        return ""
 
     async def close(self) -> None:
         """Nothing to do: the connections belong to all agents of the factory."""

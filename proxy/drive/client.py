@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +15,15 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
+from proxy.drive.agent import Delivery
+
 TIMEOUT_S = 60.0
 """For one control request. None of them waits for the LLM, but opening a turn may have to
 wait until the proxy has given up the one before (`Settings.abandon_after`)."""
+POLL_S = 20.0
+"""How long one request waits at the proxy for a turn to be answered."""
+PAUSE_S = 0.2
+"""Between such requests to a proxy that answers them without waiting."""
 
 
 class ControlError(Exception):
@@ -74,7 +82,11 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Where a Session stands, as the proxy says; `turn` is None before the first one."""
+    """Where a Session stands, as the proxy says; `turn` is None before the first one.
+
+    `asked` is the last turn that the agent asked for, `answered` the last one whose answer
+    reached it, `failed_turn` the last one that the provider failed; each 0 if there was none.
+    """
 
     session: str
     scenario: str
@@ -85,6 +97,9 @@ class SessionState:
     input_tokens: int
     output_tokens: int
     provider_errors: int
+    asked: int = 0
+    answered: int = 0
+    failed_turn: int = 0
 
 
 class ControlClient:
@@ -98,10 +113,13 @@ class ControlClient:
         self.base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token.strip()}"}
         self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._poll = min(POLL_S, timeout / 2)
         self._http: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._http = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers)
+        # Each Session in turn holds a connection: there is no number that would be enough.
+        connector = aiohttp.TCPConnector(limit=0)
+        self._http = aiohttp.ClientSession(connector=connector, timeout=self._timeout, headers=self._headers)
         return self
 
     async def __aexit__(
@@ -132,10 +150,21 @@ class ControlClient:
         with _reading(body):
             return None if body["over"] else Turn(int(body["turn"]), str(body["prompt"]))
 
-    async def state(self, session: str) -> SessionState:
-        body = await self._ask("GET", _path(session))
+    async def state(self, session: str, query: str = "") -> SessionState:
+        body = await self._ask("GET", _path(session) + query)
         with _reading(body):
             return _session_state(body)
+
+    async def delivery(self, session: str, turn: int, timeout: float | None = None) -> Delivery:
+        """What became of a turn; waits until it was answered or failed, at most `timeout` seconds."""
+        clock = asyncio.get_running_loop().time
+        end = math.inf if timeout is None else clock() + timeout
+        while True:
+            wait = max(0.0, min(self._poll, end - clock()))
+            delivery = _delivery(await self.state(session, f"?answered={turn}&wait={wait:.3f}"), turn)
+            if delivery in ("answered", "failed") or clock() >= end:
+                return delivery
+            await asyncio.sleep(min(PAUSE_S, max(0.0, end - clock())))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         assert self._http is not None, "use `async with ControlClient(...)`"
@@ -190,6 +219,14 @@ def _reading(body: Mapping[str, Any]) -> Iterator[None]:
         ) from error
 
 
+def _delivery(state: SessionState, turn: int) -> Delivery:
+    if state.answered >= turn:
+        return "answered"
+    if state.failed_turn >= turn:
+        return "failed"
+    return "waiting" if state.asked >= turn else "unasked"
+
+
 def _session_state(body: Mapping[str, Any]) -> SessionState:
     return SessionState(
         session=str(body["session"]),
@@ -197,6 +234,9 @@ def _session_state(body: Mapping[str, Any]) -> SessionState:
         epoch=int(body["epoch"]),
         turn=None if body["turn"] is None else int(body["turn"]),
         over=bool(body["over"]),
+        asked=int(body["asked"]),
+        answered=int(body["answered"]),
+        failed_turn=int(body["failed_turn"]),
         tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
         input_tokens=int(body["input_tokens"] or 0),
         output_tokens=int(body["output_tokens"] or 0),

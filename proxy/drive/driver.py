@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from proxy.drive.agent import Agent, AgentFactory, AgentFailure, placeholder_key
-from proxy.drive.client import ControlClient, ControlError, ProxyLost, SessionState, Turn
+from proxy.drive.agent import Agent, AgentFactory, AgentFailure, AgentSession, placeholder_key
+from proxy.drive.client import ControlClient, ControlError, Opened, ProxyLost, SessionState, Turn
 from proxy.drive.plan import Planned
 from proxy.log.redaction import scrub
 
@@ -36,6 +38,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something that went wrong with an agent in a turn that it had answered all the same."""
+
+    session: str
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """A Session that was begun. `state` is the last one known; None if there was none.
 
@@ -48,6 +59,7 @@ class Played:
     end: SessionEnd
     state: SessionState | None
     failures: tuple[Failure, ...]
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,10 @@ class DriveReport:
     @property
     def failures(self) -> tuple[Failure, ...]:
         return tuple(failure for played in self.played for failure in played.failures)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return tuple(note for played in self.played for note in played.notes)
 
     @property
     def unfinished(self) -> tuple[Played, ...]:
@@ -165,7 +181,7 @@ class _Drive:
         opened = await self._control.create(planned.scenario, planned.epoch)
         session.name = opened.session
         if not opened.over:
-            agent = self._factory(opened.session, opened.url, self._api_key(opened.session))
+            agent = self._factory(self._agent_session(opened))
             try:
                 while turn := await self._control.open_turn(session.name):
                     await self._answer(agent, session, turn)
@@ -175,13 +191,28 @@ class _Drive:
         session.end = "over"
 
     async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> None:
-        task = await _settled(agent.turn(turn.prompt), self._turn_timeout)
+        task = await _settled(agent.turn(turn.prompt, turn.number), self._turn_timeout)
         if task is None:
-            self._fail(session, turn.number, "timeout", f"no answer within {self._turn_timeout:g} s")
-        elif reason := _failure_reason(task):
-            self._fail(session, turn.number, "agent", reason)
+            self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
+        elif failed := _failure_reason(task):
+            self._fail(session, turn.number, "agent", failed)
+        elif note := task.result().note:
+            session.notes.append(Note(session.name, turn.number, _one_line(note)))
         session.state = await self._control.state(session.name)
         self._progress.moved(session.state)
+
+    async def _overdue(self, agent: Agent, session: _Playing, turn: int) -> str:
+        """What there is to say of an agent that took too long."""
+        reason = f"no answer within {self._turn_timeout:g} s"
+        with suppress(ControlError):
+            if (await self._control.state(session.name)).asked < turn:
+                reason += ": it never asked the proxy for the turn"
+        words = agent.last_words()
+        return _one_line(f"{reason}; its last words: {words}" if words else reason)
+
+    def _agent_session(self, opened: Opened) -> AgentSession:
+        name = opened.session
+        return AgentSession(name, opened.url, self._api_key(name), partial(self._control.delivery, name))
 
     async def _close(self, agent: Agent, session: _Playing) -> None:
         task = await _settled(agent.close(), CANCEL_GRACE_S)
@@ -211,9 +242,10 @@ class _Playing:
         self.end: SessionEnd = "cancelled"
         self.state: SessionState | None = None
         self.failures: list[Failure] = []
+        self.notes: list[Note] = []
 
     def result(self) -> Played:
-        return Played(self.planned, self.name, self.end, self.state, tuple(self.failures))
+        return Played(self.planned, self.name, self.end, self.state, tuple(self.failures), tuple(self.notes))
 
 
 async def _settled(work: Coroutine[Any, Any, T], timeout: float) -> asyncio.Task[T] | None:

@@ -1,4 +1,7 @@
-"""The commands `log info`, `log runs`, `log migrate`, `log show`. What they need is imported when they run."""
+"""The commands `log info`, `log runs`, `log migrate`, `log show`.
+
+What they need is imported when they run.
+"""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from datetime import tzinfo
 from typing import Any
 
 from proxy.log.inspect import Document, RunSummary
-from proxy.tail.events import calls_of, text_of
+from proxy.tail.messages import calls_of, text_of
 from proxy.tail.text import duration, moment, one_line, padded, visible, visible_json, width
 
 COLUMNS = 60
 """Where a cell of a table is cut."""
-LABEL_COLUMNS = 12
+LABEL_COLUMNS = 15
 _INDENT = "    "
 _SAID = frozenset({"role", "content", "tool_calls", "function_call", "tool_call_id", "name"})
 """What a message's heading and text already say."""
@@ -124,7 +124,8 @@ def _session(document: Document) -> str:
 
 
 def _outcome(document: Document) -> str:
-    return document["finish_state"] + ("" if document["status"] is None else f", status {document['status']}")
+    status = "" if document["status"] is None else f", status {document['status']}"
+    return f"{document['finish_state']}{status}"
 
 
 def _times(document: Document, zone: tzinfo | None) -> str:
@@ -154,8 +155,13 @@ def _tokens(document: Document) -> str:
 def _tools(tools: Any, full: bool) -> str:
     if not tools or full:
         return _pretty(tools)
-    names = [tool.get("function", tool).get("name") if isinstance(tool, dict) else tool for tool in tools]
-    return ", ".join(map(text_of, names))
+    return ", ".join(map(_tool_name, tools))
+
+
+def _tool_name(tool: Any) -> str:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    named = function if isinstance(function, dict) else tool
+    return text_of(named["name"] if isinstance(named, dict) and "name" in named else tool)
 
 
 def _message(title: str, message: Any) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _tail(path: Path, wanted: Wanted, *, follow: bool, color: bool) -> None:
     found = _overview(path, wanted, wait=follow)
     _say_what_is_shown(path, wanted, found, follow=follow)
     alone = len(found.sessions) == 1 and (not follow or wanted.session in found.sessions)
-    printer = Printer(Style(color=color, session=not alone))
+    printer = Printer(Style(color=color, session=not alone), found.sessions)
     follower = Follower(path, found.scope)
     try:
         _print(follower.new(), printer, color)

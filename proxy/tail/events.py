@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from proxy.tail.messages import calls_of, in_short, said, text_of
+
 RECORDED = "recorded"
 """The reason of an exchange that the proxy passed through because it plays no sessions."""
 
@@ -212,7 +214,7 @@ class Reader:
         if row["reason"] == RECORDED:
             return _recorded(row, place, at, call)
         if row["reason"] is not None:
-            return [SideCall(place, at, row["reason"], call, _in_short(_json(row["answer"])))]
+            return [SideCall(place, at, row["reason"], call, in_short(_json(row["answer"])))]
         return [AgentFailure(place, at, call)] if call.failed else []
 
     def _is_told(self, exchange: str) -> bool:
@@ -224,25 +226,6 @@ class Reader:
         return told
 
 
-def text_of(content: Any) -> str:
-    """A message's content as text; parts that are none by their type."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return "" if content is None else _dumped(content)
-    return "\n".join(_part_text(part) for part in content)
-
-
-def calls_of(message: Any) -> list[tuple[str, str | None]]:
-    """(name, arguments as written) of a message's tool calls, whatever shape it is in."""
-    found = message.get("tool_calls") if isinstance(message, dict) else None
-    entries = [call.get("function") if isinstance(call, dict) else None for call in _list(found)]
-    if isinstance(message, dict) and message.get("function_call"):
-        entries.append(message["function_call"])
-    functions = [entry if isinstance(entry, dict) else {} for entry in entries]
-    return [(text_of(one.get("name")), _optional_text(one.get("arguments"))) for one in functions]
-
-
 def _place(row: Row) -> Place:
     attempt, session = row["attempt"], row["session"]
     name = f"{session}#{attempt}" if session is not None and attempt and attempt > 1 else session
@@ -250,7 +233,7 @@ def _place(row: Row) -> Place:
 
 
 def _step(row: Row, place: Place, at: float) -> Iterator[Event]:
-    if text := _said(_json(row["body"])):
+    if text := said(_json(row["body"])):
         yield AssistantText(place, at, text)
     for call in row["calls"]:
         yield ToolCalled(place, at, call["name"], call["arguments"])
@@ -270,7 +253,7 @@ def _recorded(row: Row, place: Place, at: float, call: Call) -> list[Event]:
         elif asked.get("role") in ("tool", "function"):
             events.append(Observed(place, row["started_at"], text))
     events.append(SideCall(place, at, row["reason"], call, ""))
-    if text := _said(answer):
+    if text := said(answer):
         events.append(AssistantText(place, at, text))
     events += [ToolCalled(place, at, name, arguments) for name, arguments in calls_of(answer)]
     return events
@@ -291,34 +274,5 @@ def _call(row: Row) -> Call:
     )
 
 
-def _in_short(message: Any) -> str:
-    calls = [f"{name}({arguments or ''})" for name, arguments in calls_of(message)]
-    return " ".join([text for text in (_said(message),) if text] + calls)
-
-
-def _said(message: Any) -> str:
-    if not isinstance(message, dict):
-        return ""
-    return text_of(message.get("content")) or text_of(message.get("refusal"))
-
-
-def _part_text(part: Any) -> str:
-    if not isinstance(part, dict):
-        return text_of(part)
-    return text_of(part["text"]) if "text" in part else f"[{text_of(part.get('type', 'part'))}]"
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else text_of(value) if isinstance(value, str) else _dumped(value)
-
-
 def _json(text: str | None) -> Any:
     return None if text is None else json.loads(text)
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

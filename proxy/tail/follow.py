@@ -93,6 +93,7 @@ class Follower:
         self._stack = ExitStack()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._made: float | None = None
         self._seen: object = None
         self._after = 0
         self._reader = Reader()
@@ -114,7 +115,9 @@ class Follower:
             found = os.stat(self._path)
         except OSError:
             return False
-        self._note_file((found.st_dev, found.st_ino))
+        if self._connection is not None and self._file != (found.st_dev, found.st_ino):
+            self.close()
+        self._file = (found.st_dev, found.st_ino)
         if self._connection is None and self._has_wal():
             self._connect()
         seen: object = (found.st_mtime_ns, found.st_size)
@@ -123,14 +126,6 @@ class Follower:
         changed, self._seen = seen != self._seen, seen
         return changed
 
-    def _note_file(self, file: tuple[int, int]) -> None:
-        if self._file not in (None, file):
-            self.close()
-            self.replaced = True
-            self._scope = Scope(self._scope.session, self._scope.since, all_runs=self._scope.all_runs)
-            self._seen, self._after, self._reader = None, 0, Reader()
-        self._file = file
-
     def _has_wal(self) -> bool:
         return self._path.with_name(self._path.name + "-wal").exists()
 
@@ -138,12 +133,22 @@ class Follower:
         connection = self._stack.enter_context(reading(self._path))
         # One look must not last: a snapshot that is kept keeps the writer from tidying up.
         connection.execute("COMMIT")
-        self._connection = connection
+        self._connection, self._seen = connection, None
+        # Not by inode: that of a deleted file is soon given to another.
+        made = connection.execute("SELECT value FROM meta WHERE key = 'created_at'").fetchone()[0]
+        if self._made not in (None, made):
+            self._begin_again()
+        self._made = made
         return connection
+
+    def _begin_again(self) -> None:
+        self.replaced = True
+        self._scope = Scope(self._scope.session, self._scope.since, all_runs=self._scope.all_runs)
+        self._after, self._reader = 0, Reader()
 
     def _events(self) -> Iterator[Event]:
         lasting = self._has_wal()
-        connection = self._connection or self._connect()
+        seen, connection = self._seen, self._connection or self._connect()
         upto = connection.execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
         while self._after < upto:
             window = min(self._after + WINDOW, upto)
@@ -152,6 +157,7 @@ class Follower:
             yield from self._reader.events(rows, runs)
         if not lasting:
             self.close()
+        self._seen = seen
 
     def _rows(
         self, connection: sqlite3.Connection, upto: int

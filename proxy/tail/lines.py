@@ -6,6 +6,7 @@ terminal obeys nothing of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from typing import Any, assert_never
@@ -31,6 +32,7 @@ from proxy.tail.events import (
 from proxy.tail.text import duration, moment, one_line, padded, width
 
 WHO_COLUMNS = 11
+SESSION_COLUMNS = 40
 PLACE_COLUMNS = 4
 _CONFIG = ("mode", "provider", "model", "history", "tools", "on_mismatch")
 
@@ -66,12 +68,15 @@ _ASIDE: dict[str, Any] = {"fg": "magenta"}
 
 
 class Printer:
-    """Makes lines of events, which must come in order: a new day is a line of its own."""
+    """Makes lines of events, which must come in order: a new day is a line of its own.
 
-    def __init__(self, style: Style) -> None:
+    `sessions` are names that are known to come: their column is made wide enough at once.
+    """
+
+    def __init__(self, style: Style, sessions: Iterable[str] = ()) -> None:
         self._style = style
         self._day: date | None = None
-        self._session_columns = 0
+        self._session_columns = max((width(_name(session)) for session in sessions), default=0)
 
     def lines(self, event: Event) -> list[str]:
         when = moment(event.at, self._style.zone)
@@ -89,12 +94,16 @@ class Printer:
     def _session(self, event: Event) -> str:
         if not self._style.session:
             return ""
-        name = one_line(event.place.session or "", self._style.text_columns)
+        name = _name(event.place.session or "")
         self._session_columns = max(self._session_columns, width(name))
         return padded(name, self._session_columns) + " "
 
     def _paint(self, text: str, color: dict[str, Any]) -> str:
         return click.style(text, **color) if self._style.color and color else text
+
+
+def _name(session: str) -> str:
+    return one_line(session, SESSION_COLUMNS)
 
 
 def _place(event: Event) -> str:

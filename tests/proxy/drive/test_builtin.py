@@ -10,10 +10,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from proxy.drive.agent import Agent, AgentAnswer, AgentFailure
+from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentSession, Delivery
 from proxy.drive.builtin import MAX_TOOL_ROUNDS, builtin
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"q": 1}'}}
+
+
+def seat(session: str, base_url: str, api_key: str) -> AgentSession:
+    async def delivery(turn: int, timeout: float | None) -> Delivery:
+        raise AssertionError("the builtin agent knows when a turn is over")
+
+    return AgentSession(session, base_url, api_key, delivery)
 
 
 @pytest.fixture
@@ -25,7 +32,7 @@ async def agent_of() -> AsyncIterator[Callable[..., Any]]:
         stand_in.turns.setdefault("a.e1", 1)
         contexts.append(builtin("some-model", **options))
         factory = await contexts[-1].__aenter__()
-        return factory("a.e1", f"{stand_in.url}/s/a.e1/v1", "sk-eval-a.e1")
+        return factory(seat("a.e1", f"{stand_in.url}/s/a.e1/v1", "sk-eval-a.e1"))
 
     yield make
     for context in contexts:
@@ -225,7 +232,7 @@ async def test_agents_of_one_factory_do_not_share_histories(serve: Any) -> None:
     stand_in.turns.update({"a.e1": 1, "a.e2": 1})
     async with builtin("some-model") as factory:
         for epoch in (1, 2):
-            agent = factory(f"a.e{epoch}", f"{stand_in.url}/s/a.e{epoch}/v1", f"key {epoch}")
+            agent = factory(seat(f"a.e{epoch}", f"{stand_in.url}/s/a.e{epoch}/v1", f"key {epoch}"))
             await agent.turn("hi")
             await agent.close()
     assert [(it.session, it.headers["Authorization"], it.body["messages"]) for it in stand_in.asked] == [

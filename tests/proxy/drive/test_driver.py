@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from proxy.drive import driver
-from proxy.drive.agent import AgentAnswer, AgentFailure
+from proxy.drive.agent import AgentAnswer, AgentFailure, AgentSession
 from proxy.drive.builtin import builtin
 from proxy.drive.client import ControlClient
 from proxy.drive.driver import DriveReport, Failure, drive
@@ -30,9 +30,9 @@ class Agents:
         self.prompts: list[tuple[str, str]] = []
         self.closed: list[str] = []
 
-    def __call__(self, session: str, base_url: str, api_key: str) -> _Agent:
-        self.made.append((session, base_url, api_key))
-        return _Agent(self, session)
+    def __call__(self, session: AgentSession) -> _Agent:
+        self.made.append((session.name, session.base_url, session.api_key))
+        return _Agent(self, session.name)
 
     async def answer(self, session: str, prompt: str) -> None:
         self.prompts.append((session, prompt))
@@ -45,9 +45,12 @@ class _Agent:
         self._agents = agents
         self._session = session
 
-    async def turn(self, prompt: str) -> AgentAnswer:
+    async def turn(self, prompt: str, number: int) -> AgentAnswer:
         await self._agents.answer(self._session, prompt)
         return AgentAnswer("done")
+
+    def last_words(self) -> str:
+        return ""
 
     async def close(self) -> None:
         self._agents.closed.append(self._session)
@@ -166,7 +169,9 @@ async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: A
 
     report = await play(await serve({"a": 2}), Agents(behave), turn_timeout=0.05)
     assert cancelled == ["a.e1"]
-    assert report.failures == (Failure("a.e1", 1, "timeout", "no answer within 0.05 s"),)
+    assert report.failures == (
+        Failure("a.e1", 1, "timeout", "no answer within 0.05 s: it never asked the proxy for the turn"),
+    )
     assert report.played[0].end == "over"
 
 
@@ -206,7 +211,7 @@ async def test_an_agent_that_fails_on_closing_spoils_nothing(serve: Any, play: A
             raise OSError("still busy")
 
     agents = Agents()
-    report = await play(await serve({"a": 1}), lambda session, url, key: Clumsy(agents, session))
+    report = await play(await serve({"a": 1}), lambda session: Clumsy(agents, session.name))
     assert report.failures == (Failure("a.e1", None, "agent", "on closing: OSError: still busy"),)
     assert report.played[0].end == "over"
 

@@ -1,0 +1,83 @@
+"""The environment that an agent's process runs in. Pure.
+
+Names and values of the switches are those that the frameworks themselves document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from proxy.drive.agent import AgentSession
+from proxy.log.redaction import is_maskable
+from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
+
+CONTROL_TOKEN = "EVAL_TOKEN"
+"""Opens the control API, which no agent has any business with."""
+
+DEFAULTS = {
+    "OPENAI_TIMEOUT": "600",
+    "PYTHONUNBUFFERED": "1",
+    # Nothing leaves for anywhere but the proxy: traces, telemetry, price lists.
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "OTEL_SDK_DISABLED": "true",
+    "AGNO_TELEMETRY": "false",
+}
+"""What an agent gets unless the user's own environment says otherwise."""
+
+_CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+
+
+def agent_environment(
+    session: AgentSession, environ: Mapping[str, str], hidden: Iterable[str] = ()
+) -> dict[str, str]:
+    """The whole environment of the agent that plays `session`: `environ` without `hidden`,
+    and the Session's address and key under every name that clients read.
+    """
+    hidden = {CONTROL_TOKEN, *hidden}
+    kept = {name: value for name, value in environ.items() if name not in hidden}
+    return {
+        **DEFAULTS,
+        **kept,
+        **_direct(session.base_url, kept),
+        **_session_header(session.name, kept.get(_CUSTOM_HEADERS, "")),
+        "OPENAI_BASE_URL": session.base_url,
+        "OPENAI_API_BASE": session.base_url,
+        "OPENAI_API_KEY": _header_safe(session.api_key) or f"{SESSION_KEY_PREFIX}unnamed",
+        "EVAL_SESSION": session.name,
+        "EVAL_BASE_URL": session.base_url,
+    }
+
+
+def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values that must not be shown should an agent print them, by the names they stand under."""
+    return tuple(
+        value
+        for name, value in environ.items()
+        if any(word in name.upper() for word in _SECRET_WORDS) and is_maskable(value)
+    )
+
+
+def _direct(base_url: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The way to the proxy leads through no HTTP proxy, whatever the environment has of them."""
+    host = urlsplit(base_url).hostname or ""
+    said = [environ.get(name, "") for name in ("NO_PROXY", "no_proxy")]
+    hosts = dict.fromkeys(part.strip() for part in ",".join([*said, host]).split(","))
+    joined = ",".join(filter(None, hosts))
+    return {"NO_PROXY": joined, "no_proxy": joined}
+
+
+def _session_header(session: str, present: str) -> dict[str, str]:
+    """The Session's header after the user's own ones; OPENAI_CUSTOM_HEADERS has one on a line."""
+    own = [line for line in present.splitlines() if not line.strip().lower().startswith(f"{SESSION_HEADER}:")]
+    if name := _header_safe(session):
+        own.append(f"{SESSION_HEADER}: {name}")
+    return {_CUSTOM_HEADERS: "\n".join(own)} if own else {}
+
+
+def _header_safe(text: str) -> str:
+    """`text` if it can be sent in a header, else nothing: clients raise on what cannot."""
+    return text if text.isascii() and text.isprintable() else ""

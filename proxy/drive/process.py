@@ -1,0 +1,206 @@
+"""Processes of agents: a group of its own for each, pipes that never fill up, an end in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, cast
+
+from proxy.drive.environment import secrets_of
+from proxy.log.redaction import scrub
+from proxy.tail.text import visible
+
+TAIL_BYTES = 8192
+"""How much of the end of an output is kept."""
+WORDS_LENGTH = 200
+"""Characters of it that go into a message."""
+END_GRACE_S = 2.0
+"""How long a process may take to end by itself once its input is closed."""
+TERM_GRACE_S = 1.0
+"""How long it may take after SIGTERM. SIGKILL follows."""
+GONE_S = 1.0
+"""How long the pipes may stay open once the process is gone: it may have left children."""
+
+Heard = Callable[[bytes], None]
+"""Gets what a process writes on its standard output, in pieces."""
+
+
+class Process:
+    """A running command. Made by `Processes.start`."""
+
+    def __init__(self, pipes: _Pipes, transport: asyncio.SubprocessTransport, secrets: Sequence[str]) -> None:
+        self._pipes = pipes
+        self._transport = transport
+        self._secrets = secrets
+        self._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self._transport.get_returncode()
+
+    def write(self, data: bytes) -> None:
+        """Puts `data` into the pipe. It waits there until the process reads it."""
+        if not self._stdin.is_closing():
+            self._stdin.write(data)
+
+    def close_input(self) -> None:
+        self._stdin.close()
+
+    async def ended(self) -> int:
+        """Waits until the process has ended and all it wrote is read; its exit code."""
+        await self._pipes.exited.wait()
+        await _within(GONE_S, self._pipes.gone)
+        return cast(int, self.code)
+
+    async def deaf(self) -> None:
+        """Waits until the process can read no more input: it has closed it, or has ended."""
+        await self._pipes.deaf.wait()
+
+    def last_words(self) -> str:
+        """The end of its standard error, else of its standard output; one line, safe to show."""
+        return next(filter(None, (self._words(2), self._words(1))), "")
+
+    async def stop(self) -> None:
+        """Ends it: its input closed, then SIGTERM, then SIGKILL to the whole group."""
+        try:
+            self.close_input()
+            if await _within(END_GRACE_S, self._pipes.exited):
+                return
+            self._signal(signal.SIGTERM)
+            await _within(TERM_GRACE_S, self._pipes.exited)
+        finally:
+            self.kill()
+            await _within(GONE_S, self._pipes.gone)
+            self._transport.close()
+
+    def kill(self) -> None:
+        """Ends it and its children at once, if it has not ended already."""
+        if not self._pipes.exited.is_set():
+            self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def _signal(self, number: int) -> None:
+        signal_group(self._transport.get_pid(), number)
+
+    def _words(self, output: int) -> str:
+        text = self._pipes.tails[output].decode("utf-8", "replace")
+        return abridged([visible(line) for line in scrub(text, self._secrets).split("\n")])
+
+
+class Processes:
+    """All processes of one kind of agent. When the context ends none of them is left."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._secrets = secrets_of(environ)
+        self._started: set[Process] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        left = tuple(self._started)
+        for process in left:
+            process.kill()
+        await asyncio.gather(*(process.stop() for process in left))
+
+    async def start(
+        self, command: Sequence[str], environment: Mapping[str, str], heard: Heard | None = None
+    ) -> Process:
+        """Starts `command`, which is never given to a shell. Raises OSError, and ValueError for
+        what no command can hold."""
+        loop = asyncio.get_running_loop()
+        transport, pipes = await loop.subprocess_exec(
+            lambda: _Pipes(heard), *command, env=environment, start_new_session=True
+        )
+        process = Process(pipes, transport, self._secrets)
+        self._started.add(process)
+        pipes.when_gone = lambda: self._started.discard(process)
+        return process
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Reads whatever comes, for as long as it comes, and keeps the end of it."""
+
+    def __init__(self, heard: Heard | None) -> None:
+        self.tails = {1: bytearray(), 2: bytearray()}
+        self.deaf = asyncio.Event()
+        self.exited = asyncio.Event()
+        self.gone = asyncio.Event()
+        self.when_gone: Callable[[], None] | None = None
+        self._heard = heard
+        self._pid: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._pid = cast(asyncio.SubprocessTransport, transport).get_pid()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        tail = self.tails[fd]
+        tail += data[-TAIL_BYTES:]
+        del tail[:-TAIL_BYTES]
+        if fd == 1 and self._heard is not None:
+            self._heard(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 0:
+            self.deaf.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self.deaf.set()
+        # At once, while the number still is the group's: what an agent leaves behind must
+        # neither go on nor hold the pipes open.
+        if self._pid is not None:
+            signal_group(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.gone.set()
+        if self.when_gone is not None:
+            self.when_gone()
+
+
+def exit_text(code: int) -> str:
+    """`exited with code 3`, `was ended by SIGKILL`."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def abridged(lines: Sequence[str], length: int = WORDS_LENGTH) -> str:
+    """The last lines that fit into `length` characters, joined; of a single longer one both ends."""
+    full = [" ".join(line.split()) for line in lines]
+    kept = ""
+    for line in filter(None, reversed(full)):
+        longer = f"{line} | {kept}" if kept else line
+        if len(longer) > length:
+            break
+        kept = longer
+    if kept or not any(full):
+        return kept
+    last = next(filter(None, reversed(full)))
+    return f"{last[: length - 61]}…{last[-60:]}"
+
+
+def signal_group(leader: int, number: int) -> None:
+    """Signals a process and all its children; the process alone where there are no groups."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(leader, number)
+        else:
+            os.kill(leader, number)
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    """Did it happen in time?"""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

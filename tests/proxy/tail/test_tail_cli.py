@@ -1,0 +1,302 @@
+"""The command `tail`: in this process, and in one of its own beside a proxy that plays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from click.testing import CliRunner, Result
+from support import logs
+
+from proxy.log.migrations import MIGRATIONS
+from proxy.log.writer import LogWriter
+from proxy.server import running
+from proxy.settings import Settings
+from proxy.tail.cli import tail
+
+ROOT = Path(__file__).resolve().parents[3]
+PATIENCE_S = 30
+"""Far more than anything takes: a test that waits longer has failed."""
+
+ESCAPES = "\x1b]0;owned\x07\u202egpj.exe\nrm -rf\x9b2J"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def ran(*arguments: object, **options: Any) -> Result:
+    return CliRunner().invoke(tail, [str(argument) for argument in arguments], **options)
+
+
+def refused(*arguments: object) -> str:
+    result = ran(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    return result.stderr.splitlines()[-1]
+
+
+def write(path: Path, *rows: Any) -> None:
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(*rows)
+
+
+class Process:
+    """A command in a process of its own, read line by line."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def line(self, containing: str, *, error: bool = False) -> str:
+        """The next line that has this in it."""
+        stream = self.process.stderr if error else self.process.stdout
+        assert stream is not None
+        seen = []
+        async with asyncio.timeout(PATIENCE_S):
+            while line := (await stream.readline()).decode():
+                seen.append(line)
+                if containing in line:
+                    return line.rstrip("\n")
+        raise AssertionError(f"no line with {containing!r}, but {seen}")
+
+    async def end(self) -> tuple[int, str, str]:
+        """(exit code, rest of standard output, rest of standard error)."""
+        async with asyncio.timeout(PATIENCE_S):
+            out, err = await self.process.communicate()
+        assert self.process.returncode is not None
+        return self.process.returncode, (out or b"").decode(), (err or b"").decode()
+
+    async def interrupted(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGINT)
+        return await self.end()
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """await start(*arguments): `wildproxy` with these arguments."""
+    started: list[asyncio.subprocess.Process] = []
+
+    async def begin(*arguments: object, **options: Any) -> Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "run_proxy.py",
+            *map(str, arguments),
+            cwd=ROOT,
+            **{"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE, **options},
+        )
+        started.append(process)
+        return Process(process)
+
+    yield begin
+    for process in started:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def ask(session: aiohttp.ClientSession, url: str, turn: int) -> str:
+    body = {"model": "m", "messages": [{"role": "user", "content": f"[[next-user-turn {turn}]]"}]}
+    async with session.post(url, json=body) as response:
+        assert response.status == 200
+        return str((await response.json())["choices"][0]["message"]["content"])
+
+
+async def test_a_session_is_followed_live_from_before_its_log_exists_until_ctrl_c(
+    path: Path, start: Start
+) -> None:
+    follower = await start("tail", "--follow", path)
+    assert await follower.line("waiting", error=True) == f"{path}: no such log yet: waiting for it"
+
+    settings = Settings(log=path, provider="sim:oracle", scenarios=("bundled",))
+    async with running(settings) as proxy, aiohttp.ClientSession() as session:
+        url = f"{proxy.base_url}/s/ledger_1/v1/chat/completions"
+        # Nothing is asked for again before the follower has shown what came of it.
+        for turn in (1, 2):
+            text = await ask(session, url, turn)
+            if turn == 1:
+                assert f"{proxy.run_id} begun" in await follower.line(" run ")
+            assert f" {turn}.{turn} " in await follower.line(" user ")
+            assert " tokens " in await follower.line(" provider ")
+            assert await follower.line(" call ")
+            assert "observe" in await follower.line(" step 1 ")
+            assert text[:40] in await follower.line(" assistant ")
+            assert (await follower.line(" task ")).endswith("closed")
+
+    code, _, err = await follower.interrupted()
+    assert (code, err) == (0, "")
+
+
+async def test_a_run_that_another_proxy_begins_is_followed_as_well(path: Path, start: Start) -> None:
+    write(path, *logs.opened())
+    follower = await start("tail", "-f", path)
+    assert "r1 begun" in await follower.line(" run ")
+    write(path, logs.run("r2", 2.0), logs.session("s2", run_id="r2"))
+    assert "r2 begun" in await follower.line(" run ")
+    assert (await follower.interrupted())[0] == 0
+
+
+async def test_ctrl_c_leaves_without_a_traceback_also_while_it_waits(path: Path, start: Start) -> None:
+    follower = await start("tail", "-f", path)
+    await follower.line("waiting", error=True)
+    assert await follower.interrupted() == (0, "", "")
+
+
+@pytest.mark.parametrize("follow", [(), ("--follow",)])
+async def test_a_reader_that_has_seen_enough_ends_it_in_silence(
+    path: Path, start: Start, follow: tuple[str, ...]
+) -> None:
+    write(path, *logs.opened(), *(logs.turn(number) for number in range(1, 5_000)))
+    here, there = os.pipe()
+    process = await start("tail", path, *follow, stdout=there)
+    os.close(there)
+    assert os.read(here, 1)
+    os.close(here)
+
+    assert await process.end() == (0, "", "")
+
+
+async def test_a_follower_notices_that_its_reader_is_gone_although_nothing_is_written(
+    path: Path, start: Start
+) -> None:
+    write(path, *logs.opened())
+    here, there = os.pipe()
+    process = await start("tail", path, "--follow", stdout=there)
+    os.close(there)
+    with open(here, encoding="utf-8") as reader:
+        assert " session " in await asyncio.to_thread(lambda: [reader.readline() for _ in range(3)][-1])
+    assert await process.end() == (0, "", "")
+
+
+def on_a_terminal(path: Path, environment: dict[str, str]) -> str:
+    """What `tail` prints on a terminal."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        arguments = [sys.executable, "run_proxy.py", "tail", str(path)]
+        os.execvpe(sys.executable, arguments, {**os.environ, "TERM": "xterm", **environment})
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:
+        pass  # how Linux tells that the other side has closed the terminal
+    os.close(master)
+    assert os.waitpid(pid, 0)[1] == 0
+    return shown.decode()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_terminal_gets_colours_unless_it_is_told_not_to_and_obeys_nothing_of_the_model_s(
+    path: Path,
+) -> None:
+    write(path, *logs.opened(), logs.start(), logs.step(message=logs.text_message(ESCAPES)))
+    colored, plain = (on_a_terminal(path, {"NO_COLOR": value}) for value in ("", "1"))
+    assert "\x1b[32massistant" in colored
+    assert "\x1b" not in plain
+    for shown in (colored, plain):
+        assert r"\x1b]0;owned\x07\u202egpj.exe ⏎ rm -rf\x9b2J" in shown
+        assert not {"\x1b]", "\x07", "\u202e", "\x9b"} & {
+            shown[i : i + n] for i in range(len(shown)) for n in (1, 2)
+        }
+
+
+def test_a_pipe_gets_plain_lines_unless_colours_are_asked_for(path: Path) -> None:
+    write(path, *logs.opened())
+    assert "\x1b" not in ran(path).stdout
+    assert "\x1b[1msession" in ran(path, "--color", "always", env={"NO_COLOR": "1"}).stdout
+    assert "\x1b" not in ran(path, "--color", "never").stdout
+
+
+def test_one_session_needs_no_name_on_its_lines_and_several_do(path: Path) -> None:
+    write(path, *logs.opened(), logs.turn())
+    assert ran(path).stdout.splitlines()[-1].endswith(" 1.1  user        words of turn 1")
+    write(path, logs.scenario("b"), logs.session("s2", "b"), logs.turn(session_id="s2"))
+    assert ran(path).stdout.splitlines()[-1].endswith(" b.e1      1.1  user        words of turn 1")
+    assert ran(path, "--session", "b").stdout.splitlines()[-1].endswith(" 1.1  user        words of turn 1")
+    assert "shop_1" not in ran(path, "--session", "b").stdout
+
+
+def test_of_many_runs_the_newest_is_shown_and_named(path: Path) -> None:
+    write(path, *logs.opened(), logs.run("r2", 2.0), logs.scenario("b"), logs.session("s2", "b", run_id="r2"))
+    result = ran(path)
+    assert result.stderr == "run r2, the newest of 2 (--run RUN for another, --run all for all)\n"
+    assert "b.e1" in result.stdout
+    assert "shop_1" not in result.stdout
+    both = ran(path, "--run", "all")
+    assert (both.stderr, both.exit_code) == ("", 0)
+    assert [line.split(" run ")[1].split()[0] for line in both.stdout.splitlines() if " run " in line] == [
+        "r1",
+        "r2",
+    ]
+
+
+def test_since_leaves_out_what_is_older(path: Path) -> None:
+    write(path, *logs.opened(), logs.turn())
+    assert " user " in ran(path, "--since", "1970-01-01T00:00:03Z").stdout
+    assert ran(path, "--since", "10m").stdout == ""
+
+
+def test_what_cannot_be_shown_is_refused_in_one_line(path: Path, tmp_path: Path) -> None:
+    assert refused(path) == f"Error: {path}: no such log"
+    write(path, *logs.opened())
+    text = tmp_path / "notes.txt"
+    text.write_text("these are notes\n" * 100)
+    assert "is not a SQLite database" in refused(text)
+    assert refused(path, "--run", "x") == f"Error: {path}: has no run 'x'; it has: r1"
+    assert refused(path, "--session", "x\x1b") == (
+        f"Error: {path}: has no session 'x\\x1b' in run r1; there are: shop_1.e1"
+    )
+    assert "10m" in refused(path, "--since", "soon")
+    assert "x" in refused(path, "--color", "x")
+    assert "no such log" in refused(tmp_path)
+
+
+def test_what_can_never_become_a_log_is_refused_while_following_too(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("these are notes\n" * 100)
+    assert "is not a SQLite database" in refused(text, "--follow")
+
+
+def test_a_log_of_an_older_version_is_refused_with_the_cure(path: Path) -> None:
+    write(path, *logs.opened())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (len(MIGRATIONS) - 1,))
+    assert refused(path).endswith(f"run `wildproxy log migrate {path}`")
+
+
+async def test_a_session_that_is_not_there_yet_is_waited_for(path: Path, start: Start) -> None:
+    write(path, *logs.opened())
+    follower = await start("tail", "-f", path, "--session", "b")
+    assert (
+        await follower.line("waiting", error=True) == f"{path}: no session 'b' in run r1 yet: waiting for it"
+    )
+    write(path, logs.scenario("b"), logs.session("s2", "b"))
+    assert "b.e1" in await follower.line(" session ")
+    assert (await follower.interrupted())[0] == 0
+
+
+async def test_a_log_that_is_replaced_is_followed_from_its_beginning(path: Path, start: Start) -> None:
+    write(path, *logs.opened())
+    follower = await start("tail", "-f", path)
+    await follower.line(" session ")
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+    await follower.line("is gone", error=True)
+    write(path, logs.run("r2"), logs.scenario(), logs.session(run_id="r2"))
+    await follower.line("was replaced", error=True)
+    assert "r2 begun" in await follower.line(" run ")
+    assert (await follower.interrupted())[0] == 0

@@ -1,0 +1,269 @@
+"""What happens next in a Session, without any network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import scenes
+
+from proxy.play import Decision, Session, begin, judge, open_turn
+from proxy.wire.chat import reply_of
+
+PROMPT = {"role": "user", "content": "[[next-user-turn]]"}
+
+
+def new(record: scenes.Record = scenes.SHOP) -> Session:
+    return Session("shop.e1", scenes.scenario(record))
+
+
+def opened(record: scenes.Record = scenes.SHOP) -> Session:
+    return begin(open_turn(new(record)), PROMPT)
+
+
+def text(content: str | None) -> dict[str, Any]:
+    return {"role": "assistant", "content": content}
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], ids: list[Any] | None = None) -> dict[str, Any]:
+    entries = [
+        {
+            "id": f"call_{i}" if ids is None else ids[i],
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
+        for i, (name, arguments) in enumerate(wanted)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": entries}
+
+
+def say(session: Session, message: dict[str, Any], observations: str = "matched") -> tuple[Session, Decision]:
+    content, made = reply_of(message)
+    return judge(session, message, content, made, observations)
+
+
+def played(session: Session, *messages: dict[str, Any]) -> Session:
+    for message in messages:
+        session, _ = say(session, message)
+    return session
+
+
+PRICE = ("getPrice", {"thing": "chair"})
+STOCK = ("countStock", {"thing": "lamp"})
+LAMP, CHAIR = ("getPrice", {"thing": "lamp"}), ("getPrice", {"thing": "chair"})
+
+
+def second_task() -> Session:
+    session = played(opened(), calls(LAMP), text("3"))
+    return begin(open_turn(session), PROMPT)
+
+
+def third_task() -> Session:
+    session = played(second_task(), calls(PRICE, STOCK), text("7 and 12"))
+    return begin(open_turn(session), PROMPT)
+
+
+# Turns
+
+
+def test_the_first_turn_says_the_words_of_the_first_task() -> None:
+    session = open_turn(new())
+    assert session.turn is not None
+    assert (session.turn.number, session.turn.task, session.turn.kind) == (1, 0, "task")
+    assert session.turn.words == "What does a lamp cost?"
+
+
+def test_the_words_go_into_the_agents_own_message_once() -> None:
+    message = {"role": "user", "name": "ann", "content": "Q: [[next-user-turn]]?"}
+    session = begin(open_turn(new()), message)
+    assert session.thread == ({"role": "user", "name": "ann", "content": "Q: What does a lamp cost??"},)
+    assert begin(session, message) == session
+
+
+def test_after_an_ask_the_user_gives_the_scripted_reply_within_the_same_task() -> None:
+    session, decision = say(third_task(), text("When shall it be?"))
+    assert decision.action == "ask"
+    session = begin(open_turn(session), PROMPT)
+    assert session.turn is not None
+    assert (session.turn.task, session.turn.kind, session.turn.words) == (2, "reply", "On Monday.")
+    assert [message["role"] for message in session.thread] == ["user", "assistant", "user"]
+    assert session.thread[-1]["content"] == "On Monday."
+
+
+def test_a_turn_that_is_opened_while_a_task_is_open_leaves_that_task_behind() -> None:
+    session = open_turn(played(opened(), calls(LAMP)))
+    assert session.ends == ("agent_stopped",)
+    assert session.turn is not None
+    assert (session.turn.number, session.turn.task, session.thread) == (2, 1, ())
+
+
+def test_a_session_is_over_after_its_last_task() -> None:
+    session = opened(scenes.chat("c", 1))
+    assert not session.over
+    session = played(session, text("Bye."))
+    assert (session.over, session.ends) == (True, ("closed",))
+    assert open_turn(session).turn == session.turn
+
+
+def test_a_session_is_over_too_when_its_last_task_is_left() -> None:
+    session = open_turn(open_turn(new(scenes.chat("c", 1))))
+    assert (session.over, session.ends) == (True, ("agent_stopped",))
+
+
+# Steps
+
+
+def test_a_right_call_is_told_its_observation_and_the_task_goes_on() -> None:
+    message = {**calls(LAMP), "content": "Let me see.", "reasoning_content": "hm"}
+    session, decision = say(opened(), message)
+    assert (decision.action, decision.nodes) == ("observe", (0,))
+    assert session.ends == ()
+    assert list(session.thread[1:]) == [
+        message,
+        {"role": "tool", "tool_call_id": "call_0", "content": '{"price": 3, "unit": "€"}'},
+    ]
+
+
+def test_names_decide_while_playing_and_a_call_with_wrong_arguments_is_answered() -> None:
+    session, decision = say(opened(), calls(("getPrice", {"thing": "sofa"})))
+    assert decision.action == "observe"
+    assert decision.served[0].observation == '{"price": 3, "unit": "€"}'
+    assert session.ends == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "did"),
+    [
+        (calls(STOCK), "called countStock"),
+        (calls(LAMP, LAMP), "called getPrice, getPrice"),
+        (text("I do not know."), "text"),
+        (text(""), "an empty reply"),
+        (text(None), "an empty reply"),
+        (calls(("prepare_to_answer", {})), "called prepare_to_answer"),
+    ],
+)
+def test_a_wrong_step_ends_the_task_and_the_reason_says_what_was_due(
+    message: dict[str, Any], did: str
+) -> None:
+    session, decision = say(opened(), message)
+    assert decision.action == "stop"
+    assert decision.reason is not None
+    assert did in decision.reason
+    assert "getPrice" in decision.reason
+    assert session.ends == ("stopped",)
+    assert not session.over
+
+
+def test_text_beside_calls_is_no_reply_of_its_own() -> None:
+    _, decision = say(opened(), {**calls(LAMP), "content": "It costs 3."})
+    assert decision.action == "observe"
+
+
+def test_any_text_that_is_not_empty_closes_a_task_when_nothing_else_is_due() -> None:
+    session, decision = say(played(opened(), calls(LAMP)), text("No idea."))
+    assert (decision.action, decision.nodes, session.ends) == ("close", (1,), ("closed",))
+
+
+# Observations
+
+
+def told(decision: Decision) -> list[tuple[str, str | None]]:
+    return [(it.call.name, it.observation) for it in decision.served]
+
+
+@pytest.mark.parametrize("order", [(PRICE, STOCK), (STOCK, PRICE)])
+def test_parallel_calls_in_any_order_are_each_told_what_they_asked_for(order: Any) -> None:
+    session, decision = say(second_task(), calls(*order))
+    expected = {"getPrice": '{"price": 7}', "countStock": "12 lamps"}
+    assert told(decision) == [(name, expected[name]) for name, _ in order]
+    results = [m for m in session.thread if m["role"] == "tool"]
+    assert [(m["tool_call_id"], m["content"]) for m in results] == [
+        (f"call_{i}", expected[name]) for i, (name, _) in enumerate(order)
+    ]
+
+
+@pytest.mark.parametrize("order", [(LAMP, CHAIR), (CHAIR, LAMP)])
+def test_calls_of_one_name_are_told_apart_by_their_arguments(order: Any) -> None:
+    prices = {"lamp": '{"price": 3}', "chair": '{"price": 7}'}
+    _, decision = say(opened(scenes.TWINS), calls(*order))
+    assert told(decision) == [("getPrice", prices[arguments["thing"]]) for _, arguments in order]
+
+
+def test_calls_of_one_name_made_one_by_one_in_reverse_are_told_what_they_asked_for() -> None:
+    session, first = say(opened(scenes.TWINS), calls(CHAIR))
+    _, second = say(session, calls(LAMP))
+    assert told(first) + told(second) == [("getPrice", '{"price": 7}'), ("getPrice", '{"price": 3}')]
+
+
+def test_on_request_results_go_by_the_order_of_names_as_the_released_harness_gives_them() -> None:
+    _, decision = say(second_task(), calls(PRICE, STOCK), "released")
+    assert told(decision) == [("getPrice", "12 lamps"), ("countStock", '{"price": 7}')]
+    assert [it.id for it in decision.served] == ["call_0", "call_1"]
+
+
+def test_on_request_calls_of_one_name_get_results_in_the_order_of_the_reference() -> None:
+    _, decision = say(opened(scenes.TWINS), calls(CHAIR, LAMP), "released")
+    assert told(decision) == [("getPrice", '{"price": 3}'), ("getPrice", '{"price": 7}')]
+
+
+# Ids
+
+
+@pytest.mark.parametrize("ids", [["x", "x"], [None, None], ["", 5], [{"a": 1}, "x"]])
+def test_missing_and_doubled_call_ids_are_replaced(ids: list[Any]) -> None:
+    session, decision = say(second_task(), calls(PRICE, STOCK, ids=ids))
+    own = [it.id for it in decision.served]
+    assert len(set(own)) == 2
+    assert all(isinstance(it, str) and it and len(it) <= 40 for it in own)
+    echoed = next(m for m in session.thread if m.get("tool_calls"))
+    assert [entry["id"] for entry in echoed["tool_calls"]] == own
+    assert [m["tool_call_id"] for m in session.thread if m["role"] == "tool"] == own
+
+
+def test_an_id_that_came_before_in_the_task_is_replaced() -> None:
+    session, first = say(opened(scenes.TWINS), calls(LAMP, ids=["x"]))
+    _, second = say(session, calls(CHAIR, ids=["x"]))
+    assert first.served[0].id == "x"
+    assert second.served[0].id not in ("", "x")
+
+
+# Whatever a provider sends
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+functions = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["getPrice", "countStock", "prepare_to_answer"]) | json_values,
+        "arguments": st.sampled_from(["{}", "", '{"thing": "lamp"}', "{", '{"a": NaN}']) | json_values,
+    },
+)
+entries = st.fixed_dictionaries({}, optional={"id": json_values, "function": functions | json_values})
+messages = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": json_values,
+        "tool_calls": st.lists(entries | json_values, max_size=3) | json_values,
+        "function_call": functions | json_values,
+    },
+)
+
+
+@settings(deadline=None)
+@given(st.lists(messages, min_size=1, max_size=3))
+def test_whatever_a_provider_sends_is_judged(replies: list[dict[str, Any]]) -> None:
+    session = second_task()
+    for reply in replies:
+        if session.ends != ("closed",):
+            break
+        session, decision = say(session, reply)
+        assert decision.action in ("observe", "close", "stop")
+        assert (decision.action == "observe") == session.task_is_open
+        if decision.action == "observe":
+            json.dumps(session.thread)
