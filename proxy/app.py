@@ -23,6 +23,7 @@ from proxy.registry import QUEUED, Registry
 from proxy.respond import error_response
 from proxy.sentinel import Found
 from proxy.sessions import AgentRequest, Claim, Player
+from proxy.wire.answer import one_line
 from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
 from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
 
@@ -71,7 +72,10 @@ class Agents:
         self._keep_alive = keep_alive
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        raw = await request.read()
+        try:
+            raw = await request.read()
+        except web.RequestPayloadError as exc:
+            raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
         address = find_address(request)
         try:
             return await self._route(request, raw, address)

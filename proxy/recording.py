@@ -16,6 +16,8 @@ from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
 
 CHAT_PATH = "/chat/completions"
+_DECODED = frozenset({"gzip", "deflate", "br", "zstd"})
+"""Content codings that aiohttp has taken off a request's body by itself."""
 _GONE = Failure("client_abort", "client_disconnected", "the agent left before the answer was over")
 
 
@@ -62,11 +64,11 @@ class Recorder:
 
 
 def _headers(request: web.Request, key: str | None) -> list[tuple[str, str]]:
-    headers = list(request.headers.items())
-    if key is None:
-        return headers
-    others = [(name, value) for name, value in headers if name.lower() != "authorization"]
-    return [*others, ("Authorization", f"Bearer {key}")]
+    gone = set() if key is None else {"authorization"}
+    if request.headers.get("Content-Encoding", "").lower() in _DECODED:
+        gone.add("content-encoding")
+    kept = [(name, value) for name, value in request.headers.items() if name.lower() not in gone]
+    return kept if key is None else [*kept, ("Authorization", f"Bearer {key}")]
 
 
 class _Passing:

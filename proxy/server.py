@@ -71,7 +71,7 @@ async def running(
         except RunError as exc:
             raise StartError(str(exc)) from exc
         own_key = environ.get(DEFAULT_KEY_ENV) or None
-        for secret in filter(None, (key, own_key)):
+        for secret in filter(None, (key, own_key, *provider.endpoint.secrets)):
             log.hide(secret)
         if run.stored is None:
             log.put(run.row)

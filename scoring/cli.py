@@ -7,23 +7,12 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from scoring.errors import InputError, NothingScorable
+
 if TYPE_CHECKING:
-    from scoring.log import RunInfo
     from scoring.report import RunReport
 
 SCORER_NAMES = ("wildtoolbench",)
-
-
-class InputError(click.ClickException):
-    """Broken input or usage."""
-
-    exit_code = 2
-
-
-class NothingScorable(click.ClickException):
-    """The input is sound, but there is nothing in it to score."""
-
-    exit_code = 3
 
 
 @click.command()
@@ -90,52 +79,20 @@ def judge(cases: Path, output: Path) -> None:
 
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises LogError, InputError."""
-    from scoring.log import open_log
+    from scoring.choosing import choose_runs
     from scoring.report import SCORERS, score_run
 
-    logs = [(path, open_log(path)) for path in paths]
-    runs = {path: log.runs() for path, log in logs}
-    _refuse_unknown(run_ids, runs)
     return [
         score_run(
             log.trajectories(run.id),
             SCORERS[scorer],
-            log=path.name,
+            log=log.path.name,
             run=run.id,
             model=run.model,
             config=run.config,
         )
-        for path, log in logs
-        for run in _choose(path, runs[path], run_ids)
+        for log, run in choose_runs(paths, run_ids)
     ]
-
-
-def _refuse_unknown(run_ids: tuple[str, ...], runs: dict[Path, list[RunInfo]]) -> None:
-    known = {run.id for infos in runs.values() for run in infos}
-    unknown = [run_id for run_id in run_ids if run_id not in known]
-    if unknown:
-        lists = "\n".join(_run_list(path, infos) for path, infos in runs.items())
-        raise InputError(f"unknown run {', '.join(map(repr, unknown))}; choose one of these:\n{lists}")
-
-
-def _choose(path: Path, runs: list[RunInfo], run_ids: tuple[str, ...]) -> list[RunInfo]:
-    """The runs asked for, else the only one: a log with several is ambiguous."""
-    chosen = [run for run in runs if run.id in run_ids]
-    if chosen or len(runs) <= 1:
-        return chosen or runs
-    raise InputError(f"{path} holds {len(runs)} runs; choose with --run:\n{_run_list(path, runs)}")
-
-
-def _run_list(path: Path, runs: list[RunInfo]) -> str:
-    from scoring.tables import moment, visible
-
-    if not runs:
-        return f"  {path}: no run"
-    return "\n".join(
-        f"  {visible(run.id)}  {moment(run.created_at)}  model {visible(run.model or '-')}  "
-        f"{run.sessions} session{'' if run.sessions == 1 else 's'}"
-        for run in runs
-    )
 
 
 def _print_reports(reports: list[RunReport], output_format: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoring.cli import InputError, NothingScorable
+from scoring.errors import InputError, NothingScorable
 
 if TYPE_CHECKING:
     from scoring.log import Log, RunInfo
@@ -76,6 +76,7 @@ def export(
     finds. A session that infrastructure kept from being played to its end is left out; standard
     error says which and why. Exit code 3 if none is left.
     """
+    from scoring.choosing import choose_runs
     from scoring.log import LogError
 
     target = _target(output_format, output, logs)
@@ -96,27 +97,6 @@ def export(
         _write_transcripts(chosen, target, force)
     else:
         _write_results(chosen, target, force)
-
-
-def choose_runs(paths: Sequence[Path], run_ids: Sequence[str]) -> list[tuple[Log, RunInfo]]:
-    """The runs asked for, else each log's only one. Raises LogError, InputError."""
-    from scoring.log import open_log
-    from scoring.tables import visible
-
-    runs = [(log, log.runs()) for log in map(open_log, dict.fromkeys(paths))]
-    known = {run.id: log.path for log, own in runs for run in own}
-    for run_id in run_ids:
-        if run_id not in known:
-            there = ", ".join(f"{visible(run)} ({path})" for run, path in known.items()) or "none"
-            raise InputError(f"no run {visible(run_id)}; there are: {there}")
-    chosen: list[tuple[Log, RunInfo]] = []
-    for log, own in runs:
-        picked = [run for run in own if run.id in run_ids]
-        if not picked and len(own) > 1:
-            names = ", ".join(visible(run.id) for run in own)
-            raise InputError(f"{log.path} holds {len(own)} runs; choose with --run: {names}")
-        chosen += [(log, run) for run in picked or own]
-    return chosen
 
 
 def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:

@@ -44,7 +44,7 @@ class RunInfo:
     """A Run, in short. `sessions` counts (scenario, epoch), whatever the attempts.
 
     `model` is what was asked for in the Steps; several are joined by a comma; None if no
-    Step names one. `created_at` is in Unix seconds.
+    Step names one. `name` is what `log runs rename` gave it. `created_at` is in Unix seconds.
     """
 
     id: str
@@ -52,6 +52,7 @@ class RunInfo:
     config: dict[str, Any]
     sessions: int
     model: str | None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def natural(text: str) -> tuple[list[str | int], str]:
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], text
 
 
-_RUNS = """SELECT id, created_at, config,
+_RUNS = """SELECT id, name, created_at, config,
     (SELECT count(*) FROM (SELECT DISTINCT scenario_id, epoch FROM sessions WHERE run_id = runs.id))
     FROM runs ORDER BY created_at, rowid"""
 _MODELS = """SELECT DISTINCT request_model FROM exchanges
@@ -167,9 +168,11 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 def _runs(connection: sqlite3.Connection) -> list[RunInfo]:
     found = []
-    for run_id, created_at, config, sessions in connection.execute(_RUNS).fetchall():
+    for run_id, name, created_at, config, sessions in connection.execute(_RUNS).fetchall():
         models = [model for (model,) in connection.execute(_MODELS, (run_id,))]
-        found.append(RunInfo(run_id, created_at, json.loads(config), sessions, ", ".join(models) or None))
+        found.append(
+            RunInfo(run_id, created_at, json.loads(config), sessions, ", ".join(models) or None, name)
+        )
     return found
 
 

@@ -13,12 +13,13 @@ SETTLE_S = 1.0
 
 Delivery = Literal["answered", "failed", "waiting", "unasked"]
 """What became of a turn at the proxy: its answer reached the agent; the provider failed and
-the agent was told; the agent asked and has no answer; the agent has not asked."""
+the agent was told; the agent asked and has no answer; the agent has not asked, or nothing
+that could be played."""
 
 _MISSING = {
     "failed": "after the provider had failed",
     "waiting": "before the turn was answered",
-    "unasked": "without having asked the proxy for the turn",
+    "unasked": "without having sent the proxy a request for the turn that could be played",
 }
 
 

@@ -13,7 +13,6 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import aiohttp
-from yarl import URL
 
 from proxy.drive.agent import Delivery
 
@@ -168,9 +167,8 @@ class ControlClient:
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         assert self._http is not None, "use `async with ControlClient(...)`"
+        url = self.base_url + path
         try:
-            # Encoded already: a scenario id may hold any character, a slash too.
-            url = URL(self.base_url + path, encoded=True)
             async with self._http.request(method, url, json=body, allow_redirects=False) as response:
                 return _checked(response.status, await response.read(), f"{method} {url}")
         except TimeoutError:
@@ -183,6 +181,7 @@ class ControlClient:
 
 
 def _path(session: str) -> str:
+    # A scenario id, and so a session's name, may hold any character, a slash too.
     return f"/eval/sessions/{quote(session, safe='')}"
 
 

@@ -206,7 +206,7 @@ class _Drive:
         reason = f"no answer within {self._turn_timeout:g} s"
         with suppress(ControlError):
             if (await self._control.state(session.name)).asked < turn:
-                reason += ": it never asked the proxy for the turn"
+                reason += ": it sent the proxy no request for the turn that could be played"
         words = agent.last_words()
         return _one_line(f"{reason}; its last words: {words}" if words else reason)
 

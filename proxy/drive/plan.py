@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from proxy.drive.client import ScenarioInfo
+if TYPE_CHECKING:
+    from proxy.drive.client import ScenarioInfo
 
 
 @dataclass(frozen=True, slots=True)

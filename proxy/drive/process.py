@@ -65,11 +65,11 @@ class Process:
         """The end of its standard error, else of its standard output; one line, safe to show."""
         return next(filter(None, (self._words(2), self._words(1))), "")
 
-    async def stop(self) -> None:
-        """Ends it: its input closed, then SIGTERM, then SIGKILL to the whole group."""
+    async def stop(self, grace: float = END_GRACE_S) -> None:
+        """Ends it: its input closed, `grace` seconds later SIGTERM, then SIGKILL to the whole group."""
         try:
             self.close_input()
-            if await _within(END_GRACE_S, self._pipes.exited):
+            if await _within(grace, self._pipes.exited):
                 return
             self._signal(signal.SIGTERM)
             await _within(TERM_GRACE_S, self._pipes.exited)
@@ -140,11 +140,12 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._pid = cast(asyncio.SubprocessTransport, transport).get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1 and self._heard is not None:
+            self._heard(data)
+            return
         tail = self.tails[fd]
         tail += data[-TAIL_BYTES:]
         del tail[:-TAIL_BYTES]
-        if fd == 1 and self._heard is not None:
-            self._heard(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -176,17 +177,17 @@ def exit_text(code: int) -> str:
 
 def abridged(lines: Sequence[str], length: int = WORDS_LENGTH) -> str:
     """The last lines that fit into `length` characters, joined; of a single longer one both ends."""
-    full = [" ".join(line.split()) for line in lines]
+    # Without what only points at something: rules, arrows, the marks under a traceback's lines.
+    full = [" ".join(line.split()) for line in lines if any(map(str.isalnum, line))]
     kept = ""
-    for line in filter(None, reversed(full)):
+    for line in reversed(full):
         longer = f"{line} | {kept}" if kept else line
         if len(longer) > length:
             break
         kept = longer
-    if kept or not any(full):
+    if kept or not full:
         return kept
-    last = next(filter(None, reversed(full)))
-    return f"{last[: length - 61]}…{last[-60:]}"
+    return f"{full[-1][: length - 61]}…{full[-1][-60:]}"
 
 
 def signal_group(leader: int, number: int) -> None:

@@ -80,10 +80,11 @@ def list_runs(path: Path, output_format: str) -> None:
 def rename(path: Path, run: str, name: str) -> None:
     """Give a run a name, which then does for its id. The id stays."""
     from proxy.log.runs import rename_run
+    from proxy.tail.text import visible
 
     with _input_errors():
         run_id = rename_run(path, run, name, time.time)
-    click.echo(f"run {run_id} is now called {name.strip()}")
+    click.echo(visible(f"run {run_id} is now called {name.strip()}"))
 
 
 @runs.command()
@@ -96,6 +97,7 @@ def delete(path: Path, run: str, yes: bool, vacuum: bool, force: bool) -> None:
     """Take a run out of a log, with all that belongs to no other run."""
     from proxy.log.inspect import run_summary
     from proxy.log.runs import check_unused, delete_run
+    from proxy.tail.text import visible
 
     with _input_errors():
         chosen = run_summary(path, run)
@@ -105,9 +107,9 @@ def delete(path: Path, run: str, yes: bool, vacuum: bool, force: bool) -> None:
             click.echo("nothing was deleted")
             return
         removed = delete_run(path, chosen.id, time.time, vacuum=vacuum, force=force)
-    parts = ", ".join(f"{count:,} {table}" for table, count in removed.items() if table in _TOLD)
+    parts = ", ".join(_counted(removed[f"{noun}s"], noun) for noun in ("session", "exchange", "message"))
     rest = "" if vacuum else "; the file keeps its size until --vacuum"
-    click.echo(f"run {chosen.id} is deleted: {parts}{rest}")
+    click.echo(visible(f"run {chosen.id} is deleted: {parts}{rest}"))
 
 
 @log.command()
@@ -159,15 +161,18 @@ def show(path: Path, exchange: str, full: bool, raw: bool, output_format: str) -
         click.echo(exchange_text(document, full=full))
 
 
-_TOLD = ("sessions", "exchanges", "messages")
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _is_sure(path: Path, run: RunSummary) -> bool:
+    from proxy.tail.text import visible
+
     name = "" if run.name is None else f" ({run.name})"
     try:
         return click.confirm(
-            f"Delete run {run.id}{name} with {run.sessions:,} sessions and {run.exchanges:,} exchanges "
-            f"from {path}?"
+            f"Delete run {visible(run.id)}{visible(name)} with {_counted(run.sessions, 'session')} and "
+            f"{_counted(run.exchanges, 'exchange')} from {path}?"
         )
     except click.Abort:
         raise InputError(

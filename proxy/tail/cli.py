@@ -22,6 +22,7 @@ POLL_SECONDS = 0.2
 GRACE_SECONDS = 1.0
 """How long a log that cannot be read yet may be one that is just being made."""
 SESSIONS_NAMED = 8
+LINES_AT_A_TIME = 200
 
 
 class InputError(click.ClickException):
@@ -160,9 +161,14 @@ def _follow(path: Path, follower: Follower, printer: Printer, color: bool) -> No
 
 
 def _print(events: Iterable[Event], printer: Printer, color: bool) -> None:
+    lines: list[str] = []
     for event in events:
-        for line in printer.lines(event):
-            click.echo(line, color=color)
+        lines += printer.lines(event)
+        if len(lines) >= LINES_AT_A_TIME:
+            click.echo("\n".join(lines), color=color)
+            lines.clear()
+    if lines:
+        click.echo("\n".join(lines), color=color)
 
 
 def _say(text: str) -> None:

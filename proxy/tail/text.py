@@ -20,6 +20,8 @@ _CHARS_PER_COLUMN = 4
 
 def visible(text: str, keep: str = "") -> str:
     """`text` with every character that a terminal would obey, or not show, spelt out; but those in `keep`."""
+    if _is_plain(text):
+        return text
     return "".join(char if char in keep else _spelt(char) for char in text)
 
 
@@ -33,6 +35,8 @@ def one_line(text: str, columns: int) -> str:
 
     What is cut off is told by an ellipsis and the number of characters.
     """
+    if len(text) <= columns and _is_plain(text):
+        return text
     text = text.replace("\r\n", "\n")
     shown: list[str] = []
     used = 0
@@ -47,7 +51,7 @@ def one_line(text: str, columns: int) -> str:
 
 def width(text: str) -> int:
     """Columns that `text` takes on a terminal: two for wide (CJK) characters, none for combining marks."""
-    return sum(map(_char_width, text))
+    return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
 def padded(text: str, columns: int) -> str:
@@ -85,8 +89,12 @@ def parse_since(text: str, now: float) -> float:
         ) from None
 
 
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 def _spelt(char: str) -> str:
-    if char.isascii() and char.isprintable():
+    if _is_plain(char):
         return char
     return char.encode("unicode_escape").decode("ascii") if unicodedata.category(char) in _OBEYED else char
 

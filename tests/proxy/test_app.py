@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import aiohttp
 import openai
 import pytest
 from support import scenes
-from support.playing import Answer, history, playing, prompt, recording
+from support.playing import Answer, history, locked, playing, prompt, recording, soon
 
 from proxy.wire.sse import SSEDecoder
 
@@ -277,6 +278,26 @@ async def test_after_the_last_task_the_provider_is_not_called_any_more(
         assert len(provider.requests) == 1
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_is_held_back_until_the_log_has_it(
+    provider: Any, tmp_path: Path, stream: bool
+) -> None:
+    release = provider.hang("Hi.")
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        asking = asyncio.create_task(proxy.chat("chat", 1, stream=stream))
+        await soon(provider.arrived(1))
+        await proxy.arrived(1)
+        with locked(proxy.log):
+            release.set()
+            done, _ = await asyncio.wait({asking}, timeout=0.3)
+            assert not done
+        assert b"Hi." in (await soon(asking)).raw
+        [row] = proxy.exchanges("agent")
+        assert (row["finish_state"], row["status"]) == ("complete", 200)
+        [step] = proxy.rows("SELECT decision FROM steps")
+        assert step == {"decision": "close"}
+
+
 # Whose request is it
 
 
@@ -397,6 +418,18 @@ async def test_a_broken_body_is_refused_and_says_what_is_wrong(
         assert answer.status == 400
         assert said in answer.error["message"]
         assert provider.requests == []
+
+
+async def test_a_compressed_request_is_played_and_a_broken_one_refused(provider: Any, tmp_path: Path) -> None:
+    provider.reply("Hi.")
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        whole = gzip.compress(json.dumps(prompt(1)).encode())
+        headers = {"Content-Encoding": "gzip"}
+        path = "/s/chat/v1/chat/completions"
+        assert (await proxy.send("POST", path, data=whole, headers=headers)).text == "Hi."
+        answer = await proxy.send("POST", path, data=b"not gzip", headers=headers)
+        assert answer.status == 400
+        assert answer.error["message"]
 
 
 async def test_a_turn_that_was_not_opened_is_refused_with_the_prompt_to_use(

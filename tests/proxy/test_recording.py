@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import aiohttp
 import openai
 import pytest
-from support.playing import Answer, Proxy, prompt, recording, soon
+from support.playing import Answer, Proxy, locked, prompt, recording, soon
 
 KEY = "sk-test-agent-key-1"
 HELLO: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
@@ -50,7 +50,10 @@ def raw(row: dict[str, Any]) -> bytes:
 
 async def test_a_request_reaches_the_provider_byte_for_byte(provider: Any, tmp_path: Path) -> None:
     provider.reply("Hi.")
-    odd = b'{ "messages":[{"role":"user","content":"\\u00fc [[next-user-turn 1]]"}],\n"model": "m", "n": 3, "big": 123456789012345678901234567890 }'
+    odd = (
+        b'{ "messages":[{"role":"user","content":"\\u00fc [[next-user-turn 1]]"}],\n'
+        b'"model": "m", "n": 3, "big": 123456789012345678901234567890 }'
+    )
     async with recording(tmp_path, provider.url) as proxy:
         headers = {
             "Authorization": f"Bearer {KEY}",
@@ -213,6 +216,53 @@ async def test_what_the_provider_compressed_arrives_readable(provider: Any, tmp_
         first, _ = await proxy.finished(2)
         assert json.loads(raw(first))["choices"][0]["message"]["content"] == "zip"
         assert provider.requests[0].headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_end_of_an_answer_is_held_back_until_the_log_has_it(
+    provider: Any, tmp_path: Path, stream: bool
+) -> None:
+    gate = asyncio.Event()
+    if stream:
+        provider.stream([chunk("Hi."), gate, chunk(None, "stop"), provider.DONE])
+    else:
+        gate = provider.hang("Hi.")
+    async with recording(tmp_path, provider.url) as proxy:
+        asking = asyncio.create_task(post(proxy, {**HELLO, "stream": stream}))
+        await soon(provider.arrived(1))
+        await proxy.arrived(1)
+        with locked(proxy.log):
+            gate.set()
+            done, _ = await asyncio.wait({asking}, timeout=0.3)
+            assert not done
+        assert b"Hi." in (await soon(asking)).raw
+        [row] = proxy.exchanges()
+        assert row["finish_state"] == "complete"
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304), ("DELETE", 204)])
+async def test_an_answer_without_a_body_passes(
+    provider: Any, tmp_path: Path, method: str, status: int
+) -> None:
+    provider.body(b"", "text/plain", status, {"x-odd": "1"})
+    provider.reply("Hi.")
+    async with recording(tmp_path, provider.url) as proxy:
+        answer = await proxy.send(method, "/v1/models")
+        assert (answer.status, answer.raw, answer.headers["x-odd"]) == (status, b"", "1")
+        # The connection is still good for the next request.
+        assert (await post(proxy)).text == "Hi."
+
+
+async def test_a_compressed_request_arrives_readable(provider: Any, tmp_path: Path) -> None:
+    provider.reply("Hi.")
+    async with recording(tmp_path, provider.url) as proxy:
+        headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        body = gzip.compress(json.dumps(HELLO).encode())
+        answer = await proxy.send("POST", "/v1/chat/completions", data=body, headers=headers)
+        assert answer.text == "Hi."
+        assert provider.requests[0].body == HELLO
+        [row] = await proxy.finished(1)
+        assert row["message_count"] == 1
 
 
 # Errors

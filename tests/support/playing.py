@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -135,6 +135,15 @@ def history(log: Path, tip: str) -> list[Any]:
     """The messages of a logged request."""
     with closing(sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True)) as connection:
         return read_history(connection, tip)
+
+
+@contextmanager
+def locked(log: Path) -> Iterator[None]:
+    """Nobody else can write to the log while the block runs (for less than SQLite's patience)."""
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
 
 
 @asynccontextmanager

@@ -176,8 +176,14 @@ async def test_an_error_answer_is_a_failure_with_its_status_and_is_not_retried(
     assert len(stand_in.asked) == 1
 
 
-async def test_a_failed_turn_leaves_no_trace_in_the_history(serve: Any, agent_of: Any, bodies: Any) -> None:
-    answers = [bodies.error(500, "no"), web.json_response(bodies.completion("yes"))]
+async def test_a_turn_that_fails_midway_leaves_no_trace_in_the_history(
+    serve: Any, agent_of: Any, bodies: Any
+) -> None:
+    answers = [
+        web.json_response(bodies.completion(None, [CALL])),
+        bodies.error(500, "no"),
+        web.json_response(bodies.completion("yes")),
+    ]
 
     async def chat(request: Any) -> Any:
         return answers.pop(0)

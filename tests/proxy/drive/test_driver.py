@@ -170,7 +170,7 @@ async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: A
     report = await play(await serve({"a": 2}), Agents(behave), turn_timeout=0.05)
     assert cancelled == ["a.e1"]
     assert report.failures == (
-        Failure("a.e1", 1, "timeout", "no answer within 0.05 s: it never asked the proxy for the turn"),
+        Failure("a.e1", 1, "timeout", "no answer within 0.05 s: it sent the proxy no request for the turn that could be played"),
     )
     assert report.played[0].end == "over"
 
@@ -307,16 +307,17 @@ async def test_after_a_cancellation_the_caller_can_go_on(serve: Any, play: Any, 
 
     stand_in = await serve({"a": 1})
 
-    async def drive_then_ask() -> int | None:
+    async def drive_then_ask() -> tuple[int | None, int]:
         await play(stand_in, Agents(behave))
         state = await (await connect(stand_in)).state("a.e1")
-        turn: int | None = state.turn
-        return turn
+        task = asyncio.current_task()
+        assert task is not None
+        return state.turn, task.cancelling()
 
     both = asyncio.create_task(drive_then_ask())
     await in_turn.wait()
     both.cancel()
-    assert await both == 1
+    assert await both == (1, 0)
 
 
 async def test_a_session_that_is_over_already_needs_no_agent(serve: Any, play: Any, diary: Any) -> None:

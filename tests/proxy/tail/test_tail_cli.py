@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import sqlite3
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -125,16 +126,18 @@ async def test_a_session_is_followed_live_from_before_its_log_exists_until_ctrl_
     async with running(settings) as proxy, aiohttp.ClientSession() as session:
         url = f"{proxy.base_url}/s/ledger_1/v1/chat/completions"
         # Nothing is asked for again before the follower has shown what came of it.
-        for turn in (1, 2):
-            text = await ask(session, url, turn)
-            if turn == 1:
-                assert f"{proxy.run_id} begun" in await follower.line(" run ")
-            assert f" {turn}.{turn} " in await follower.line(" user ")
-            assert " tokens " in await follower.line(" provider ")
-            assert await follower.line(" call ")
-            assert "observe" in await follower.line(" step 1 ")
-            assert text[:40] in await follower.line(" assistant ")
-            assert (await follower.line(" task ")).endswith("closed")
+        text = await ask(session, url, 1)
+        assert f"{proxy.run_id} begun" in await follower.line(" run ")
+        assert " 1.1 " in await follower.line(" user ")
+        assert " tokens " in await follower.line(" provider ")
+        assert await follower.line(" call ")
+        assert await follower.line(" observation ")
+        assert "observe" in await follower.line(" step 1 ")
+        assert text[:40] in await follower.line(" assistant ")
+        assert (await follower.line(" task ")).endswith("closed")
+        text = await ask(session, url, 2)
+        assert " 2.2 " in await follower.line(" user ")
+        assert text[:40] in await follower.line(" assistant ")
 
     code, _, err = await follower.interrupted()
     assert (code, err) == (0, "")
@@ -183,23 +186,27 @@ async def test_a_follower_notices_that_its_reader_is_gone_although_nothing_is_wr
 
 def on_a_terminal(path: Path, environment: dict[str, str]) -> str:
     """What `tail` prints on a terminal."""
-    pid, master = pty.fork()
-    if pid == 0:
-        os.chdir(ROOT)
-        arguments = [sys.executable, "run_proxy.py", "tail", str(path)]
-        os.execvpe(sys.executable, arguments, {**os.environ, "TERM": "xterm", **environment})
-    shown = b""
-    try:
-        while chunk := os.read(master, 65536):
-            shown += chunk
-    except OSError:
-        pass  # how Linux tells that the other side has closed the terminal
-    os.close(master)
-    assert os.waitpid(pid, 0)[1] == 0
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "run_proxy.py", "tail", str(path)],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm", **environment},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    ) as process:
+        os.close(slave)
+        shown = b""
+        try:
+            while chunk := os.read(master, 65536):
+                shown += chunk
+        except OSError:
+            pass  # how Linux tells that the other side has closed the terminal
+        os.close(master)
+    assert process.returncode == 0
     return shown.decode()
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_terminal_gets_colours_unless_it_is_told_not_to_and_obeys_nothing_of_the_model_s(
     path: Path,
 ) -> None:

@@ -1,0 +1,43 @@
+"""Which runs of which logs a command is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scoring.errors import InputError
+from scoring.log import Log, RunInfo, open_log
+from scoring.tables import moment, visible
+
+
+def choose_runs(paths: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Log, RunInfo]]:
+    """The runs with these ids or names, else each log's only one. Raises LogError, InputError."""
+    logs = [(log, log.runs()) for log in map(open_log, dict.fromkeys(paths))]
+    known = {name for _, runs in logs for run in runs for name in (run.id, run.name)}
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        lists = "\n".join(_run_list(log, runs) for log, runs in logs)
+        raise InputError(
+            f"unknown run {', '.join(repr(name) for name in unknown)}; choose one of these:\n{lists}"
+        )
+    return [(log, run) for log, runs in logs for run in _choose(log, runs, wanted)]
+
+
+def _choose(log: Log, runs: list[RunInfo], wanted: Sequence[str]) -> list[RunInfo]:
+    """A log with several runs is ambiguous, unless it was said which."""
+    chosen = [run for run in runs if run.id in wanted or run.name in wanted]
+    if chosen or len(runs) <= 1:
+        return chosen or runs
+    raise InputError(f"{log.path} holds {len(runs)} runs; choose with --run:\n{_run_list(log, runs)}")
+
+
+def _run_list(log: Log, runs: list[RunInfo]) -> str:
+    return "\n".join(map(_run_line, runs)) or f"  {log.path}: no run"
+
+
+def _run_line(run: RunInfo) -> str:
+    name = f" ({visible(run.name)})" if run.name else ""
+    sessions = f"{run.sessions} session{'' if run.sessions == 1 else 's'}"
+    return (
+        f"  {visible(run.id)}{name}  {moment(run.created_at)}  model {visible(run.model or '-')}  {sessions}"
+    )

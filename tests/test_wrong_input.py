@@ -1,0 +1,183 @@
+"""What a user gets wrong is one clear line and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from support import scenes
+from support.commands import error_line, process, run
+from support.playing import prompt
+
+PLAY = ("--provider", "sim:oracle")
+NO_RETRIES = ("--provider-retries", "0") if "--provider-retries" in run("serve", "--help").output else ()
+
+
+def broken(folder: Path) -> Path:
+    path = folder / "broken.jsonl"
+    path.write_text(json.dumps(scenes.SHOP) + '\n{"id": "x",\n', "utf-8")
+    return path
+
+
+def cyclic(folder: Path) -> Path:
+    nodes = [
+        scenes.call("getPrice", {"thing": "a"}, 1, 1),
+        scenes.call("getPrice", {"thing": "b"}, 2, 0),
+        scenes.close("Done.", 0, 1),
+    ]
+    return scenes.write(folder, scenes.record("round", ("Go.", nodes)), name="cyclic.jsonl")
+
+
+@pytest.fixture
+def busy_port() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def commands(file: Path, log: Path) -> list[tuple[Any, ...]]:
+    """Every command that reads a scenario file."""
+    return [
+        ("drive", "--agent", "builtin", *PLAY, "--log", log, "--scenarios", file),
+        ("serve", *PLAY, "--log", log, "--scenarios", file, "--port", 0),
+        ("simulate", "--policy", "oracle", "--scenarios", file, "--port", 0),
+        ("scenarios", "list", file),
+    ]
+
+
+@pytest.mark.parametrize("command", range(4))
+def test_a_scenario_file_that_is_not_json_is_named_with_its_line(tmp_path: Path, command: int) -> None:
+    log = tmp_path / "log.db"
+    line = error_line(run(*commands(broken(tmp_path), log)[command]), 2)
+    assert "broken.jsonl:2" in line
+    assert "JSON" in line
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("command", range(4))
+def test_a_cyclic_dependency_is_named_with_its_place(tmp_path: Path, command: int) -> None:
+    line = error_line(run(*commands(cyclic(tmp_path), tmp_path / "log.db")[command]), 2)
+    assert "cyclic.jsonl:1" in line
+    assert "answer_list[0]" in line
+    assert "cyclic dependency" in line
+
+
+@pytest.mark.parametrize("command", range(4))
+def test_a_scenario_file_that_is_missing_is_named(tmp_path: Path, command: int) -> None:
+    line = error_line(run(*commands(tmp_path / "none.jsonl", tmp_path / "log.db")[command]), 2)
+    assert "none.jsonl" in line
+
+
+def test_a_missing_log_is_named_and_not_made(tmp_path: Path) -> None:
+    log = tmp_path / "none.db"
+    assert f"{log}: no such log" in error_line(run("score", log), 2)
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score",),
+        ("drive", "--agent", "builtin", *PLAY, "--log"),
+        ("serve", *PLAY, "--port", "0", "--log"),
+    ],
+)
+def test_a_log_that_is_not_sqlite_is_refused_and_left_alone(tmp_path: Path, arguments: Any) -> None:
+    log = tmp_path / "notes.txt"
+    log.write_text("These are my notes.\n" * 100, "utf-8")
+    before = log.read_bytes()
+    line = error_line(run(*arguments, log), 2)
+    assert "notes.txt" in line
+    assert "not a SQLite database" in line
+    assert log.read_bytes() == before
+
+
+def test_a_log_in_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "no" / "log.db"
+    line = error_line(run("drive", "--agent", "builtin", *PLAY, "--log", log), 2)
+    assert "does not exist" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("drive", "--agent", "builtin", "--provider", "sim:oracel", "--log"),
+        ("serve", "--provider", "sim:oracel", "--scenarios", "bundled", "--log"),
+        ("simulate", "--scenarios", "bundled", "--policy", "oracel"),
+    ],
+)
+def test_an_unknown_policy_is_answered_with_those_there_are(tmp_path: Path, arguments: Any) -> None:
+    log = () if arguments[0] == "simulate" else (tmp_path / "log.db",)
+    line = error_line(run(*arguments, *log), 2)
+    assert "oracel" in line
+    for policy in ("oracle", "serial", "noisy", "text-only", "always-call", "empty"):
+        assert policy in line
+
+
+def test_an_unknown_scenario_to_play_is_answered_with_a_near_one(tmp_path: Path) -> None:
+    file = scenes.write(tmp_path, scenes.SHOP)
+    arguments = commands(file, tmp_path / "log.db")[0]
+    line = error_line(run(*arguments, "--only", "shoq"), 2)
+    assert "'shoq'" in line
+    assert "'shop'" in line
+
+
+def test_a_key_variable_that_is_not_set_is_named(tmp_path: Path) -> None:
+    result = run(
+        *("serve", "--log", tmp_path / "log.db", "--port", 0),
+        *("--provider", "http://127.0.0.1:9/v1", "--provider-key-env", "NO_SUCH_KEY"),
+        env={"NO_SUCH_KEY": ""},
+    )
+    assert "NO_SUCH_KEY is not set" in error_line(result, 2)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "ftp://x/v1", "http:///v1", "http://a b/v1"])
+def test_a_provider_address_of_no_use_is_refused_with_an_example(tmp_path: Path, url: str) -> None:
+    line = error_line(run("serve", "--provider", url, "--log", tmp_path / "log.db", "--port", "0"), 2)
+    assert "http://127.0.0.1:8000/v1" in line
+
+
+def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path, busy_port: int) -> None:
+    serve = ("serve", *PLAY, "--scenarios", "bundled", "--log", tmp_path / "log.db")
+    for arguments in (serve, ("simulate", "--scenarios", "bundled", "--policy", "oracle")):
+        line = error_line(run(*arguments, "--port", busy_port), 2)
+        assert str(busy_port) in line
+        assert "--port" in line
+
+
+def test_a_drive_whose_provider_refuses_connections_ends_at_once(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    file = scenes.write(tmp_path, scenes.SHOP)
+    url = f"http://user:pass-word-1@127.0.0.1:{unused_tcp_port}/v1"
+    result = run(
+        *("drive", "--agent", "builtin", "--scenarios", file, "--log", tmp_path / "log.db"),
+        *("--provider", url),
+    )
+    line = error_line(result, 3)
+    assert f"127.0.0.1:{unused_tcp_port}" in line
+    assert "pass-word-1" not in result.output
+    assert "shop.e1" not in result.output
+
+
+async def test_an_agent_of_a_served_session_is_told_what_is_wrong(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    file = scenes.write(tmp_path, scenes.SHOP)
+    provider = ("--provider", f"http://127.0.0.1:{unused_tcp_port}/v1", *NO_RETRIES)
+    arguments = ("serve", "--scenarios", file, "--log", tmp_path / "log.db", "--port", 0)
+    async with process(*arguments, *provider) as serving, aiohttp.ClientSession() as http:
+        for session, status in (("shop", 502), ("shoq", 404)):
+            url = f"{serving.url}/s/{session}/v1/chat/completions"
+            async with http.post(url, json=prompt(1)) as response:
+                error = (await response.json())["error"]
+            assert response.status == status
+            assert "\n" not in error["message"]
+        assert await serving.stop() == 0
+    assert b"Traceback" not in serving.said
