@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Self, cast
 
@@ -76,7 +77,11 @@ class Process:
         finally:
             self.kill()
             await _within(GONE_S, self._pipes.gone)
-            self._transport.close()
+            self.close()
+
+    def close(self) -> None:
+        """Closes the pipes, whoever has their other ends."""
+        self._transport.close()
 
     def kill(self) -> None:
         """Ends it and its children at once, if it has not ended already."""
@@ -120,8 +125,12 @@ class Processes:
         )
         process = Process(pipes, transport, self._secrets)
         self._started.add(process)
-        pipes.when_gone = lambda: self._started.discard(process)
+        pipes.when_gone = partial(self._forget, process)
         return process
+
+    def _forget(self, process: Process) -> None:
+        process.close()
+        self._started.discard(process)
 
 
 class _Pipes(asyncio.SubprocessProtocol):

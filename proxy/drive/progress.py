@@ -107,8 +107,10 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     if report.not_started:
         names = [f"{planned.scenario}.e{planned.epoch}" for planned in report.not_started]
         lines.append(f"Not begun: {_some(names)}")
-    if report.failures:
-        lines.append(f"{_count(len(report.failures), 'failure')}: {_reasons(report.failures)}")
+    if failed := [failure.reason for failure in report.failures]:
+        lines.append(f"{_count(len(failed), 'failure')}: {_reasons(failed)}")
+    if noted := [note.text for note in report.notes]:
+        lines.append(f"{_count(len(noted), 'note')}: {_reasons(noted)}")
     return lines
 
 
@@ -252,8 +254,8 @@ def _some(names: list[str]) -> str:
     return f"{shown} and {_thousands(more)} more" if more > 0 else shown
 
 
-def _reasons(failures: tuple[Failure, ...]) -> str:
-    counted = Counter(failure.reason for failure in failures).most_common()
+def _reasons(reasons: list[str]) -> str:
+    counted = Counter(reasons).most_common()
     shown = "; ".join(f"{visible(reason)} ({_thousands(n)})" for reason, n in counted[:REASONS_SHOWN])
     more = len(counted) - REASONS_SHOWN
     return f"{shown}; and {_count(more, 'other reason')}" if more > 0 else shown

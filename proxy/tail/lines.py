@@ -158,7 +158,8 @@ def _run_text(event: RunBegun, style: Style) -> str:
     begun = f"{moment(event.created_at, style.zone):%Y-%m-%d %H:%M:%S}"
     name = "" if event.name is None else f" ({event.name})"
     config = [str(event.config[key]) for key in _CONFIG if event.config.get(key) is not None]
-    return one_line(f"{event.place.run}{name} begun {begun}: {', '.join(config)}", style.text_columns)
+    played = f": {', '.join(config)}" if config else ""
+    return one_line(f"{event.place.run}{name} begun {begun}{played}", style.text_columns)
 
 
 def _call_text(call: Call, columns: int) -> str:

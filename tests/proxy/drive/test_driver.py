@@ -169,9 +169,8 @@ async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: A
 
     report = await play(await serve({"a": 2}), Agents(behave), turn_timeout=0.05)
     assert cancelled == ["a.e1"]
-    assert report.failures == (
-        Failure("a.e1", 1, "timeout", "no answer within 0.05 s: it sent the proxy no request for the turn that could be played"),
-    )
+    reason = "no answer within 0.05 s: it sent the proxy no request for the turn that could be played"
+    assert report.failures == (Failure("a.e1", 1, "timeout", reason),)
     assert report.played[0].end == "over"
 
 

@@ -28,7 +28,7 @@ def prompts() -> Iterator[str]:
 
 def is_its_turn() -> bool:
     """Is this the Session, the first argument, in which the agent shall misbehave?"""
-    return SESSION == sys.argv[1]
+    return sys.argv[1] == SESSION
 
 
 def user(text: str) -> Message:
