@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
@@ -37,14 +37,11 @@ def play_options(command: F) -> F:
     options = [
         click.option(
             "--provider",
-            required=True,
             metavar="URL|sim:POLICY",
             help="The LLM provider's base URL (ends in /v1), or sim:oracle, sim:serial, sim:noisy:P[:SEED], "
             "sim:text-only, sim:always-call, sim:empty for a simulated one.",
         ),
-        click.option(
-            "--log", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SQLite log."
-        ),
+        click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="The SQLite log."),
         click.option(
             "--language",
             type=click.Choice(["en", "zh"]),
@@ -142,6 +139,7 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     """
     from proxy.commands import run_serve
 
+    _require(options, "provider", "log")
     settings = _settings(files, host, port, options)
     run_serve(replace(settings, runs="new" if new_run else "continue", token=os.environ.get("EVAL_TOKEN")))
 
@@ -152,11 +150,38 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
 @click.option(
     "--agent",
     required=True,
-    metavar="builtin",
-    help="The agent: 'builtin' is a plain loop around the bare model.",
+    metavar="AGENT",
+    help="A command ('python my_agent.py'), MODULE:FUNCTION, http://... of a server, "
+    "or 'builtin': a plain loop around the bare model.",
+)
+@click.option(
+    "--per",
+    type=click.Choice(["session", "turn"]),
+    help="For a command: one process a session, prompts line by line on its standard input, or one a turn, "
+    "the prompt in place of {turn} or on its standard input.  [default: session; turn if {turn} is in it]",
+)
+@click.option(
+    "--agent-body",
+    metavar="JSON",
+    help="For a server: the body to POST, with {turn} for the prompt and {session} for the session's name.",
 )
 @click.option("--only", multiple=True, metavar="ID", help="Play only this scenario; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Play only the first so many scenarios.")
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Times to play each scenario."
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the log's last run: play what is missing or was ended by infrastructure.",
+)
+@click.option(
+    "--proxy",
+    "proxy_url",
+    metavar="URL",
+    help="Use this running proxy (its token in EVAL_TOKEN) instead of one of its own; it has "
+    "the scenarios, the provider and the log.",
+)
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=4, show_default=True, help="Sessions at a time."
 )
@@ -171,8 +196,13 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
 def drive(
     files: tuple[str, ...],
     agent: str,
+    per: Literal["session", "turn"] | None,
+    agent_body: str | None,
     only: tuple[str, ...],
     limit: int | None,
+    epochs: int,
+    resume: bool,
+    proxy_url: str | None,
     concurrency: int,
     turn_timeout: float,
     stream: bool,
@@ -181,14 +211,37 @@ def drive(
     """Play sessions against an agent, with a proxy of its own.
 
     Starts the proxy on a free port, prompts the agent turn by turn and ends by naming the
-    command that scores the log. --model is also the model the builtin agent asks for.
+    command that scores the log. The agent finds the proxy by OPENAI_BASE_URL and
+    OPENAI_API_KEY; its prompts are placeholders that the proxy replaces by the user's
+    words. --model is also the model the builtin agent asks for.
     """
-    from proxy.commands import DriveOptions, run_drive
+    from proxy.commands import AgentChoice, DriveOptions, RemoteProxy, run_drive
 
-    if agent != "builtin":
-        raise InputError(f"unknown agent {agent!r}: the one agent there is is 'builtin'")
-    wanted = DriveOptions(only, limit, concurrency, turn_timeout, stream)
-    run_drive(_settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options), wanted)
+    choice = AgentChoice(agent, per, agent_body, stream)
+    wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout)
+    if proxy_url is not None:
+        _refuse_beside_proxy(files, resume, options)
+        run_drive(RemoteProxy(proxy_url, os.environ["EVAL_TOKEN"]), wanted, options["model"])
+        return
+    _require(options, "provider", "log")
+    settings = _settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options)
+    settings = replace(settings, agent=choice.label, runs="resume" if resume else "new")
+    run_drive(settings, wanted, settings.model)
+
+
+def _require(options: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if options[name] is None:
+            raise click.UsageError(f"Missing option '--{name}'.")
+
+
+def _refuse_beside_proxy(files: tuple[str, ...], resume: bool, options: dict[str, Any]) -> None:
+    given = [f"--{name}" for name in ("provider", "log") if options[name] is not None]
+    given += ["--scenarios"] * bool(files) + ["--resume"] * resume
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: the proxy at --proxy has its own; leave it out.")
+    if not os.environ.get("EVAL_TOKEN"):
+        raise click.UsageError("--proxy needs the proxy's control token in the variable EVAL_TOKEN.")
 
 
 @click.command()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
 from proxy.cli import InputError
-from proxy.drive.builtin import builtin
+from proxy.drive.choose import AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Score
 from proxy.drive.demo import demo as play_demo
@@ -32,6 +34,8 @@ from scenarios.load import ScenarioError
 
 DEFAULT_MODEL = "gpt-4o-mini"
 CONNECT_TIMEOUT_S = 10.0
+PATIENCE_S = 30.0
+"""How long a proxy that runs already may be away, to be started anew."""
 
 T = TypeVar("T")
 
@@ -43,14 +47,38 @@ class Infrastructure(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChoice:
+    """What `--agent` and the options beside it say."""
+
+    agent: str
+    per: Literal["session", "turn"] | None
+    body: str | None
+    stream: bool
+
+    @property
+    def label(self) -> str:
+        """The agent as the configuration of a Run names it."""
+        return self.agent if self.per is None else f"{self.agent} (per {self.per})"
+
+
+@dataclass(frozen=True, slots=True)
 class DriveOptions:
     """What `drive` is told beside the proxy's settings. `turn_timeout` is in seconds."""
 
+    agent: AgentChoice
     only: tuple[str, ...]
     limit: int | None
+    epochs: int
     concurrency: int
     turn_timeout: float
-    stream: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteProxy:
+    """A proxy that runs already."""
+
+    url: str
+    token: str
 
 
 def run_serve(settings: Settings) -> None:
@@ -58,10 +86,11 @@ def run_serve(settings: Settings) -> None:
     _run(_serve(settings))
 
 
-def run_drive(settings: Settings, options: DriveOptions) -> None:
+def run_drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> None:
     """Plays the planned Sessions. Exit code 3 if any could not be played to its end."""
-    report = _run(_drive(settings, options))
-    click.echo(f"\nLog: {settings.log}\nScore it: wildproxy score {settings.log}")
+    report = _run(_drive(proxy, options, model))
+    if isinstance(proxy, Settings):
+        click.echo(f"\nLog: {proxy.log}\nScore it: {program()} score {shlex.quote(str(proxy.log))}")
     if report.interrupted:
         raise SystemExit(130)
     if not report.complete:
@@ -69,11 +98,17 @@ def run_drive(settings: Settings, options: DriveOptions) -> None:
 
 
 def run_demo(folder: Path, score: Score) -> None:
-    result = _run(play_demo(folder, click.echo, score=score))
+    result = _run(play_demo(folder, click.echo, score=score, program=program()))
     if result.report.interrupted:
         raise SystemExit(130)
     if result.score is None:
         raise Infrastructure("the demo could not be played")
+
+
+def program() -> str:
+    """How this program was called, for commands that can be copied."""
+    script = Path(sys.argv[0])
+    return f"{shlex.quote(sys.orig_argv[0])} {script}" if script.suffix == ".py" else script.name
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -107,15 +142,19 @@ async def _serve(settings: Settings) -> None:
         click.echo("Stopping: finishing what is under way.")
 
 
-async def _drive(settings: Settings, options: DriveOptions) -> DriveReport:
-    if not settings.provider.startswith(SIMULATED):
-        await _require_reachable(settings.provider)
-    async with (
-        running(settings) as proxy,
-        ControlClient(proxy.base_url, proxy.token) as control,
-        builtin(settings.model or DEFAULT_MODEL, stream=options.stream) as factory,
-    ):
-        planned = plan((await control.run()).scenarios, options.only, options.limit)
+async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> DriveReport:
+    hidden: tuple[str, ...] = ()
+    if isinstance(proxy, Settings):
+        hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
+        if not proxy.provider.startswith(SIMULATED):
+            await _require_reachable(proxy.provider)
+    choice = options.agent
+    agents = chosen(
+        AgentOptions(choice.agent, choice.per, choice.body, model or DEFAULT_MODEL, choice.stream, hidden)
+    )
+    async with _control(proxy) as control, agents as factory:
+        run = await control.run()
+        planned = plan(run.scenarios, options.only, options.limit, options.epochs)
         tasks = sum(item.tasks for item in planned)
         with Progress(len(planned), tasks, sys.stderr, time.monotonic) as progress:
             report = await drive(
@@ -129,6 +168,20 @@ async def _drive(settings: Settings, options: DriveOptions) -> DriveReport:
         for line in progress.summary(report):
             click.echo(line)
     return report
+
+
+@asynccontextmanager
+async def _control(proxy: Settings | RemoteProxy) -> AsyncIterator[ControlClient]:
+    """The control API of a proxy of our own, or of one that runs already and may be restarted."""
+    if isinstance(proxy, RemoteProxy):
+        async with ControlClient(proxy.url, proxy.token, patience=PATIENCE_S) as control:
+            yield control
+        return
+    async with (
+        running(proxy) as started,
+        ControlClient(started.base_url, started.token, again=proxy.runs == "resume") as control,
+    ):
+        yield control
 
 
 async def _require_reachable(provider: str) -> None:

@@ -68,12 +68,24 @@ class Control:
         player.record()
         name = player.row.name
         return web.json_response(
-            {"session": name, "url": f"/s/{name}/v1", "over": player.session.over}, status=201
+            {
+                "session": name,
+                "url": f"/s/{name}/v1",
+                "over": player.session.over,
+                "turn": player.turn,
+            },
+            status=201,
         )
 
     async def open_turn(self, request: web.Request) -> web.Response:
+        """Opens the next turn, or gives the one after turn `after` if it is open already."""
         self._authorize(request)
-        number = await self._player(request).open_turn()
+        player = self._player(request)
+        after = (await _json_object(request)).get("after")
+        if isinstance(after, int) and after < player.turn:
+            number: int | None = player.turn
+        else:
+            number = await player.open_turn()
         prompt = None if number is None else sentinel.prompt(number)
         return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
 

@@ -55,11 +55,12 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A Session that can be played. `url` is the agent's whole base URL."""
+    """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened."""
 
     session: str
     url: str
     over: bool
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,23 @@ class ControlClient:
     """Asks the proxy at `base_url` (`http://HOST:PORT`) to open Sessions and turns.
 
     An async context manager. Every method raises ControlError, and its subclass ProxyLost
-    when there is no use in asking again.
+    when there is no use in asking again. `again`: a Session that was begun, and not ended by
+    its agent, is begun anew. `patience`: seconds for which a proxy that cannot be reached is
+    asked again, for one that may be started anew.
     """
 
-    def __init__(self, base_url: str, token: str, *, timeout: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        timeout: float = TIMEOUT_S,
+        again: bool = False,
+        patience: float = 0.0,
+    ) -> None:
         self.base_url = base_url.rstrip("/")
+        self._again = again
+        self._patience = patience
         self._headers = {"Authorization": f"Bearer {token.strip()}"}
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._poll = min(POLL_S, timeout / 2)
@@ -139,13 +152,22 @@ class ControlClient:
 
     async def create(self, scenario: str, epoch: int) -> Opened:
         """Opens a Session, or finds it if it is open already."""
-        body = await self._ask("POST", "/eval/sessions", {"scenario": scenario, "epoch": epoch})
+        wanted = {"scenario": scenario, "epoch": epoch, "again": self._again}
+        body = await self._ask("POST", "/eval/sessions", wanted)
         with _reading(body):
-            return Opened(str(body["session"]), self.base_url + str(body["url"]), bool(body["over"]))
+            return Opened(
+                session=str(body["session"]),
+                url=self.base_url + str(body["url"]),
+                over=bool(body["over"]),
+                turn=int(body.get("turn") or 0),
+            )
 
-    async def open_turn(self, session: str) -> Turn | None:
-        """The Session's next user turn; None when it is over."""
-        body = await self._ask("POST", f"{_path(session)}/turns")
+    async def open_turn(self, session: str, after: int | None = None) -> Turn | None:
+        """The Session's next user turn; None when it is over.
+
+        `after` is the number of the turn before, so that asking twice opens one.
+        """
+        body = await self._ask("POST", f"{_path(session)}/turns", {"after": after})
         with _reading(body):
             return None if body["over"] else Turn(int(body["turn"]), str(body["prompt"]))
 
@@ -166,6 +188,17 @@ class ControlClient:
             await asyncio.sleep(min(PAUSE_S, max(0.0, end - clock())))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._patience
+        while True:
+            try:
+                return await self._ask_once(method, path, body)
+            except ProxyLost as lost:
+                if lost.status is not None or clock() >= end:
+                    raise
+            await asyncio.sleep(PAUSE_S)
+
+    async def _ask_once(self, method: str, path: str, body: Any) -> dict[str, Any]:
         assert self._http is not None, "use `async with ControlClient(...)`"
         url = self.base_url + path
         try:

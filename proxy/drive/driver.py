@@ -182,8 +182,10 @@ class _Drive:
         session.name = opened.session
         if not opened.over:
             agent = self._factory(self._agent_session(opened))
+            number = opened.turn
             try:
-                while turn := await self._control.open_turn(session.name):
+                while turn := await self._control.open_turn(session.name, number):
+                    number = turn.number
                     await self._answer(agent, session, turn)
             finally:
                 await self._close(agent, session)
