@@ -101,6 +101,7 @@ class Control:
         if "answered" in request.query:
             turn, wait = _number(request, "answered", 1), _number(request, "wait", 0)
             await player.settled(int(turn), min(wait, MAX_WAIT_S))
+            player = self._player(request)
         return web.json_response(describe(player))
 
     def _player(self, request: web.Request) -> Player:

@@ -75,6 +75,7 @@ class Registry:
 
     def next_attempt(self, player: Player) -> Player:
         """Begins a Session anew; what was played of it stays in the log, unscored."""
+        player.supersede()
         self._superseded.append(player)
         row = player.row
         return self._begin(row.scenario_id, row.epoch, row.attempt + 1)

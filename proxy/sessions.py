@@ -81,6 +81,7 @@ class Player:
         self._providing = providing
         self._config = config
         self._recorded = False
+        self._superseded = False
         self._numbered = False
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
@@ -129,7 +130,7 @@ class Player:
         A title or router call without tools can come first, and looks like an agent that has
         none until the agent's own first request shows its tools.
         """
-        if self.main is None or self.main.tools or found is None or self.turn > 1:
+        if self.main is None or self.main.tools or found is None or self.session.begun > 1:
             return False
         return thread_of(body).tools and found.turn in (None, 1)
 
@@ -178,11 +179,19 @@ class Player:
         self._notify()
 
     async def settled(self, turn: int, timeout: float) -> None:
-        """Returns when the turn was answered or failed, at the latest after `timeout` seconds."""
+        """Returns when the turn was answered or failed, at the latest after `timeout` seconds.
+
+        Also when another attempt has taken over: then it is that one's turn.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while self.answered < turn and self.failed_turn < turn:
+                while not self._superseded and self.answered < turn and self.failed_turn < turn:
                     await self._changed.wait()
+
+    def supersede(self) -> None:
+        """Another attempt takes this one's place."""
+        self._superseded = True
+        self._notify()
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -203,6 +212,7 @@ class Player:
         self._delivered = {
             exchange.turn for exchange in stored.exchanges if exchange.delivered_at is not None
         }
+        self.input_tokens, self.output_tokens = stored.tokens
 
     def _boundary(self) -> int:
         """The turn that a prompt without a number means: the next one, once the last was delivered."""

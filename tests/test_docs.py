@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -53,12 +54,7 @@ def transcript(name: str) -> tuple[list[str], list[str]]:
     """The command of a console block as words, and the lines that it is said to print."""
     command, *lines = block("run", name).splitlines()
     assert command.startswith("$ ")
-    return shell_words(command.removeprefix("$ ")), lines
-
-
-def shell_words(command: str) -> list[str]:
-    words = re.findall(r'"([^"]*)"|(\S+)', command)
-    return [quoted or plain for quoted, plain in words]
+    return shlex.split(command.removeprefix("$ ")), lines
 
 
 def run(words: list[str], folder: Path) -> str:
@@ -124,7 +120,7 @@ def serving(words: list[str], folder: Path) -> Iterator[str]:
 def walk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The README's walk as far as its log `agent.db`: the folder, and what the agent printed."""
     folder = tmp_path_factory.mktemp("walk")
-    with serving(shell_words(block("run", "serve")), folder) as address:
+    with serving(shlex.split(block("run", "serve")), folder) as address:
         program = block("file", "agent.py").replace("http://127.0.0.1:8787", address)
         (folder / "agent.py").write_text(program, encoding="utf-8")
         words, _ = transcript("agent")
@@ -187,9 +183,12 @@ def test_the_readme_shows_what_its_log_says(name: str, walk: tuple[Path, str]) -
     assert_shows(shown, run(words, walk[0]))
 
 
-def test_the_readme_drive_command_plays_every_bundled_session(tmp_path: Path) -> None:
-    words = shell_words(block("run", "drive"))
-    assert "6 of 6 sessions played" in run(words, tmp_path)
+def test_the_readme_program_is_driven_through_every_bundled_session(tmp_path: Path) -> None:
+    (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
+    words, shown = transcript("drive")
+    # No other `python` has the SDK for certain.
+    words = [word.replace("python ", f"{shlex.quote(sys.executable)} ", 1) for word in words]
+    assert_shows(shown, run(words, tmp_path))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

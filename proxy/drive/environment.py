@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from proxy.drive.agent import AgentSession
+from proxy.drive.agent import AgentSession, placeholder_key
 from proxy.log.redaction import is_maskable
-from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
+from proxy.wire.endpoint import SESSION_HEADER
 
 CONTROL_TOKEN = "EVAL_TOKEN"
 """Opens the control API, which no agent has any business with."""
@@ -46,7 +46,8 @@ def agent_environment(
         **_session_header(session.name, kept.get(_CUSTOM_HEADERS, "")),
         "OPENAI_BASE_URL": session.base_url,
         "OPENAI_API_BASE": session.base_url,
-        "OPENAI_API_KEY": _header_safe(session.api_key) or f"{SESSION_KEY_PREFIX}unnamed",
+        # Never a key that opens anything, whatever the agents in this process are given.
+        "OPENAI_API_KEY": _header_safe(placeholder_key(session.name)) or placeholder_key("unnamed"),
         "EVAL_SESSION": session.name,
         "EVAL_BASE_URL": session.base_url,
     }

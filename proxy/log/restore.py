@@ -43,7 +43,8 @@ class StoredExchange:
 class StoredSession:
     """A Session attempt as far as it was played, everything in the order in which it happened.
 
-    `said` has the agent's user message of each turn that was begun.
+    `said` has the agent's user message of each turn that was begun; `tokens` are (input,
+    output) of all its provider calls.
     """
 
     row: SessionRow
@@ -52,6 +53,7 @@ class StoredSession:
     ends: tuple[TaskEndRow, ...]
     exchanges: tuple[StoredExchange, ...]
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tokens: tuple[int, int] = (0, 0)
 
     def outcome(self, turn: int) -> StoredExchange | None:
         """The last exchange of a Turn: the last finished one, if any of them finished."""
@@ -107,6 +109,8 @@ _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correla
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
     WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
+_TOKENS = """SELECT session_id, coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
+    FROM exchanges WHERE run_id = ? AND side = 'provider' AND session_id IS NOT NULL GROUP BY session_id"""
 _HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
         SELECT parent, message, position FROM chains WHERE hash = ?
         UNION ALL
@@ -124,6 +128,7 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
     calls: dict[tuple[str, int, int], list[ToolCallRow]] = defaultdict(list)
     for session, task, step, *values in query(_CALLS):
         calls[session, task, step].append(ToolCallRow(*values))
+    tokens = {session: (given, made) for session, given, made in query(_TOKENS)}
     sessions = tuple(
         StoredSession(
             row=SessionRow(*row),
@@ -132,6 +137,7 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
             ends=tuple(TaskEndRow(*end) for end in ends[row["id"]]),
             exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
             said={turn["turn"]: json.loads(turn["said"]) for turn in turns[row["id"]] if turn["said"]},
+            tokens=tokens.get(row["id"], (0, 0)),
         )
         for row in query(_SESSIONS)
     )

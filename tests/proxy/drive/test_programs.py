@@ -138,7 +138,7 @@ async def test_the_environment_leads_to_the_proxy_and_nowhere_else(start: Starte
         "NO_PROXY": "intranet.example",
         "OPENAI_TIMEOUT": "30",
     }
-    session = seat("answered", name="a.e1", base_url="http://127.0.0.1:9/s/a.e1/v1")
+    session = replace(seat("answered"), api_key=SECRET)
     agent = await start(
         python(TELLS_ALL, tmp_path / "told"),
         per="turn",
