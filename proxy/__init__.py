@@ -1,0 +1,1 @@
+"""What happened: the proxy between agents and their provider, its log, its drivers."""

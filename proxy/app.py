@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -116,7 +116,11 @@ class Agents:
 
     async def _refuse(self, request: web.Request, raw: bytes, address: Address, error: ApiError) -> None:
         """Writes down a request that was not let in."""
+        player = self._registry.players.get(address.session or "") if self._registry else None
         origin = Origin(correlation=address.correlation, reason="refused")
+        if player is not None:
+            player.record()
+            origin = replace(origin, session_id=player.row.id, turn=player.turn or None)
         exchange_id = self._received(request, raw, _json_or_none(raw), origin)
         row = self._journal.failed(
             exchange_id,
@@ -126,6 +130,8 @@ class Agents:
             error=error.message,
         )
         await self._journal.log.commit(row)
+        if player is not None and player.turn:
+            player.refused(player.turn)
 
     def _player(
         self, raw: bytes, body: Body, found: Found | None, address: Address
@@ -152,9 +158,9 @@ class Agents:
     ) -> web.StreamResponse:
         """Passes a call on the side through, with the user's words where the sentinel stands."""
         player.record()
-        words = player.side_words(claim)
-        sent = raw if words is None else sentinel.fill_raw(raw, words)
-        origin = Origin(player.row.id, player.turn or None, correlation=correlation, reason=claim.side)
+        sent = player.fill_side_call(raw, claim)
+        turn = min(claim.turn, player.turn) or None
+        origin = Origin(player.row.id, turn, correlation=correlation, reason=claim.side)
         return await self._pass_on(request, raw, sent, body, CHAT_PATH, origin)
 
     async def _pass_on(

@@ -78,14 +78,19 @@ class Control:
         )
 
     async def open_turn(self, request: web.Request) -> web.Response:
-        """Opens the next turn, or gives the one after turn `after` if it is open already."""
+        """Opens the next turn, or gives the one after turn `after` if it is open already.
+
+        `wait`: the agent is thought to have its answer; should the turn still be played, after
+        another attempt took over, it is not given up.
+        """
         self._authorize(request)
         player = self._player(request)
-        after = (await _json_object(request)).get("after")
+        wanted = await _json_object(request)
+        after = wanted.get("after")
         if isinstance(after, int) and after < player.turn:
             number: int | None = player.turn
         else:
-            number = await player.open_turn()
+            number = await player.open_turn(wait=wanted.get("wait") is True)
         prompt = None if number is None else sentinel.prompt(number)
         return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
 
@@ -123,7 +128,8 @@ def describe(player: Player) -> dict[str, Any]:
     """Where a Session stands.
 
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
-    reached it, `failed_turn` the last one that the provider failed. `names_right` is the
+    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the last
+    one in which a request was not let in. `names_right` is the
     verdict while playing: names, not arguments.
     """
     session = player.session
@@ -137,6 +143,7 @@ def describe(player: Player) -> dict[str, Any]:
         "asked": session.begun,
         "answered": player.answered,
         "failed_turn": player.failed_turn,
+        "refused_turn": player.refused_turn,
         "tasks": [
             {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
             for i, end in enumerate(ends)

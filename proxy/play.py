@@ -1,8 +1,8 @@
 """What happens next in a Session. Pure: no network, no clock, no storage.
 
-A Session is a value. `open_turn` lets the user speak, `begin` puts the words into the
-agent's own message, `judge` decides on one assistant message of the LLM. Whatever an agent
-echoes, the record that decides is the one kept here.
+A Session is a value. `open_turn` lets the user speak, `begin` puts the agent's message with
+these words into the thread, `judge` decides on one assistant message of the LLM. Whatever an
+agent echoes, the record that decides is the one kept here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from proxy import sentinel
 from scenarios.assign import assign_calls
 from scenarios.history import observation_text
 from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
@@ -127,11 +126,10 @@ def open_turn(session: Session) -> Session:
     )
 
 
-def begin(session: Session, message: Message) -> Session:
-    """Puts the turn's words into the agent's user message and the message into the thread."""
+def begin(session: Session, said: Message) -> Session:
+    """The agent asks for the turn: its user message, with the turn's words in it, joins the thread."""
     if session.turn is None or session.begun == session.turn.number:
         return session
-    said = sentinel.fill(message, session.turn.words)
     return replace(session, thread=(*session.thread, said), begun=session.turn.number)
 
 

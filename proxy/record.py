@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from proxy.log.restore import StoredSession
 from proxy.log.rows import StepRow, TaskEndRow, ToolCallRow
 from proxy.outcomes import Outcome, for_agent
 from proxy.play import Decision, End, Message, Session, begin, judge, open_turn
 from proxy.wire.chat import completion, reply_of
 from scenarios.types import ToolCall
+
+if TYPE_CHECKING:
+    from proxy.log.restore import StoredSession
 
 
 def step_row(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 Message = dict[str, Any]
@@ -15,6 +16,7 @@ PATTERN = re.compile(
 )
 
 
+NO_WORDS: Mapping[int, str] = MappingProxyType({})
 _RAW = re.compile(PATTERN.pattern.encode())
 
 
@@ -48,9 +50,12 @@ def last_user_message(messages: Sequence[Any]) -> Message | None:
     return next((m for m in reversed(messages) if isinstance(m, dict) and m.get("role") == "user"), None)
 
 
-def fill(message: Message, words: str) -> Message:
-    """The message with the user's words in place of the sentinel, the agent's template around it."""
-    return {**message, "content": _fill(message.get("content"), words)}
+def fill(message: Message, words: str, earlier: Mapping[int, str] = NO_WORDS) -> Message:
+    """The message with the user's words in place of the sentinel, the agent's template around it.
+
+    A sentinel with the number of an `earlier` turn gets that turn's words.
+    """
+    return {**message, "content": _fill(message.get("content"), words, earlier)}
 
 
 def put_whole(message: Message, words: str) -> Message:
@@ -62,10 +67,13 @@ def put_whole(message: Message, words: str) -> Message:
     return {**message, "content": [{"type": "text", "text": words}, *others]}
 
 
-def fill_raw(raw: bytes, words: str) -> bytes:
-    """A JSON body with the words in place of every sentinel, all other bytes as they were."""
-    escaped = json.dumps(words)[1:-1].encode()
-    return _RAW.sub(lambda _: escaped, raw)
+def fill_raw(raw: bytes, words: str, earlier: Mapping[int, str] = NO_WORDS) -> bytes:
+    """A JSON body, filled as `fill` does, all other bytes as they were."""
+    return _RAW.sub(lambda match: json.dumps(_words(match, words, earlier))[1:-1].encode(), raw)
+
+
+def _words(match: re.Match[Any], words: str, earlier: Mapping[int, str]) -> str:
+    return earlier.get(int(match["turn"]), words) if match["turn"] else words
 
 
 def _texts(content: Any) -> list[str]:
@@ -76,11 +84,14 @@ def _texts(content: Any) -> list[str]:
     return []
 
 
-def _fill(content: Any, words: str) -> Any:
+def _fill(content: Any, words: str, earlier: Mapping[int, str]) -> Any:
     if isinstance(content, str):
-        return PATTERN.sub(lambda _: words, content)
+        return PATTERN.sub(lambda match: _words(match, words, earlier), content)
     if isinstance(content, list):
-        return [{**part, "text": _fill(part["text"], words)} if _is_text(part) else part for part in content]
+        return [
+            {**part, "text": _fill(part["text"], words, earlier)} if _is_text(part) else part
+            for part in content
+        ]
     return content
 
 

@@ -88,6 +88,7 @@ class Player:
         self._unseen: dict[int, ProviderFailed] = {}
         self._delivered: set[int] = set()
         self.failed_turn = 0
+        self.refused_turn = 0
         self._changed = asyncio.Event()
         self._loop: Loop | None = None
 
@@ -96,9 +97,14 @@ class Player:
         """The number of the last opened turn; 0 before the first."""
         return self.session.turn.number if self.session.turn else 0
 
-    async def open_turn(self) -> int | None:
-        """The user speaks next: the new turn's number, or None when the Session is over."""
+    async def open_turn(self, *, wait: bool = False) -> int | None:
+        """The user speaks next: the new turn's number, or None when the Session is over.
+
+        What is still being played is given up, or first played to its end (`wait`).
+        """
         self._numbered = True
+        if wait and self._loop is not None:
+            await self._loop.over()
         await self._cancel_loop()
         before = self.turn
         self._open()
@@ -134,11 +140,12 @@ class Player:
             return False
         return thread_of(body).tools and found.turn in (None, 1)
 
-    def side_words(self, claim: Claim) -> str | None:
-        """The words that stand for a sentinel in a side call; binds the first turn without starting it."""
+    def fill_side_call(self, raw: bytes, claim: Claim) -> bytes:
+        """The body of a side call with the user's words; binds the first turn without starting it."""
         if self.turn == 0 or (claim.turn == self.turn + 1 and self._numbered):
             self._open()
-        return self._words.get(claim.turn) or self._words.get(self.turn)
+        words = self._words.get(claim.turn) or self._words.get(self.turn)
+        return raw if words is None else sentinel.fill_raw(raw, words, self._words)
 
     async def answer(self, request: AgentRequest) -> Body:
         """The completion for a turn. Raises ApiError, and ProviderFailed if there is none."""
@@ -178,6 +185,11 @@ class Player:
         self.failed_turn = turn
         self._notify()
 
+    def refused(self, turn: int) -> None:
+        """A request that the agent made for the turn, or while it was on, was not let in."""
+        self.refused_turn = turn
+        self._notify()
+
     async def settled(self, turn: int, timeout: float) -> None:
         """Returns when the turn was answered or failed, at the latest after `timeout` seconds.
 
@@ -185,7 +197,7 @@ class Player:
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not self._superseded and self.answered < turn and self.failed_turn < turn:
+                while not self._superseded and turn > max(self.answered, self.failed_turn, self.refused_turn):
                     await self._changed.wait()
 
     def supersede(self) -> None:
@@ -295,8 +307,10 @@ class Player:
         turn, message = self.session.turn, claim.message
         if turn is None or message is None or self.session.begun == turn.number:
             return
-        put = sentinel.put_whole if claim.whole else sentinel.fill
-        said = put(message, turn.words)
+        if claim.whole:
+            said = sentinel.put_whole(message, turn.words)
+        else:
+            said = sentinel.fill(message, turn.words, self._words)
         self.session = begin(self.session, said)
         self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said))
 

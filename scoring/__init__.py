@@ -1,0 +1,1 @@
+"""How good it was: scorers, metrics and statistics, from the log alone."""

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from scoring.errors import InputError, NothingScorable
+from scoring.errors_cli import InputError, NothingScorable
 
 if TYPE_CHECKING:
     from scoring.report import RunReport
@@ -79,7 +79,7 @@ def judge(cases: Path, output: Path) -> None:
 
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises LogError, InputError."""
-    from scoring.choosing import choose_runs
+    from scoring.choosing_cli import choose_runs
     from scoring.report import SCORERS, score_run
 
     return [

@@ -10,17 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scenarios.history import as_sent, date_text, encode, gold_history
 from scenarios.matcher import Match, State, allowed, match_calls, start
 from scenarios.reference import Batch, depth
 from scenarios.types import PSEUDO_ACTIONS, Node, Scenario, Tool
 from scoring.arguments import CRASH, check_arguments
-from scoring.log_detail import Message, SessionDetail, StepDetail
 from scoring.transcript import as_text, plain_calls, results, spoken
 from scoring.types import CORRECT, ERROR, JSON, Reply
 from scoring.wildtoolbench import match_reply
+
+if TYPE_CHECKING:
+    from scoring.log_detail import Message, SessionDetail, StepDetail
 
 CANDIDATES = 8
 """At a wrong step the first so many of the batches that were allowed there are listed, each once.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoring.errors import InputError, NothingScorable
+from scoring.errors_cli import InputError, NothingScorable
 
 if TYPE_CHECKING:
     from scoring.log import Log, RunInfo
@@ -76,7 +76,7 @@ def export(
     finds. A session that infrastructure kept from being played to its end is left out; standard
     error says which and why. Exit code 3 if none is left.
     """
-    from scoring.choosing import choose_runs
+    from scoring.choosing_cli import choose_runs
     from scoring.log import LogError
 
     target = _target(output_format, output, logs)

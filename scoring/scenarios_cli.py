@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoring.errors import InputError
+from scoring.errors_cli import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

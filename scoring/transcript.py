@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scenarios.history import encode, released_tools
 from scenarios.types import ToolCall
-from scoring.log_detail import Message, SessionDetail, StepDetail
 from scoring.types import JSON, Reply
+
+if TYPE_CHECKING:
+    from scoring.log_detail import Message, SessionDetail, StepDetail
 
 UNANSWERED = "[no result: the task ended with this call]"
 """In transcripts, what a call is told that was told nothing: chat formats want a result."""

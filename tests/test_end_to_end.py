@@ -100,7 +100,7 @@ def test_a_user_drives_and_scores_with_two_commands(real_session_files: list[Pat
         [*drive, *scenarios, "--log", str(log)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert f"wildproxy score {log}" in done.stdout
+    assert f"run_proxy.py score {log}" in done.stdout
     assert "12 of 12" in done.stdout
     table = run("score", log)
     assert table.exit_code == 0

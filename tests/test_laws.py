@@ -74,6 +74,7 @@ IMPURE = {
 CATCHES_ALL = {
     "proxy/app.py": "the request boundary",
     "proxy/log/writer.py": "the writer thread",
+    "proxy/drive/worker.py": "what an agent's function raises",
 }
 """Where `except Exception` may end an error, and why. Elsewhere it may only pass it on."""
 

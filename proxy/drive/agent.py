@@ -11,13 +11,14 @@ from proxy.wire.endpoint import SESSION_KEY_PREFIX
 SETTLE_S = 1.0
 """How long a turn's answer may be under way when its agent says, or shows, that it is done."""
 
-Delivery = Literal["answered", "failed", "waiting", "unasked"]
+Delivery = Literal["answered", "failed", "refused", "waiting", "unasked"]
 """What became of a turn at the proxy: its answer reached the agent; the provider failed and
-the agent was told; the agent asked and has no answer; the agent has not asked, or nothing
-that could be played."""
+the agent was told; the agent's request was not let in; the agent asked and has no answer;
+the agent has not asked, or nothing that could be played."""
 
 _MISSING = {
     "failed": "after the provider had failed",
+    "refused": "after the proxy had refused its request (the log says why)",
     "waiting": "before the turn was answered",
     "unasked": "without having sent the proxy a request for the turn that could be played",
 }
@@ -54,6 +55,10 @@ class AgentAnswer:
 
 class AgentFailure(Exception):
     """An agent could not answer a turn. One line, fit for the user."""
+
+
+class AgentKilled(AgentFailure):
+    """An agent was ended by somebody else: its Session is infrastructure's loss, not its own."""
 
 
 class Agent(Protocol):

@@ -21,6 +21,7 @@ TIMEOUT_S = 60.0
 wait until the proxy has given up the one before (`Settings.abandon_after`)."""
 POLL_S = 20.0
 """How long one request waits at the proxy for a turn to be answered."""
+REFUSED_GRACE_S = 5.0
 PAUSE_S = 0.2
 """Between such requests to a proxy that answers them without waiting."""
 
@@ -85,7 +86,8 @@ class SessionState:
     """Where a Session stands, as the proxy says; `turn` is None before the first one.
 
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
-    reached it, `failed_turn` the last one that the provider failed; each 0 if there was none.
+    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the
+    last one in which the proxy let a request not in; each 0 if there was none.
     """
 
     session: str
@@ -100,6 +102,7 @@ class SessionState:
     asked: int = 0
     answered: int = 0
     failed_turn: int = 0
+    refused_turn: int = 0
 
 
 class ControlClient:
@@ -162,12 +165,13 @@ class ControlClient:
                 turn=int(body.get("turn") or 0),
             )
 
-    async def open_turn(self, session: str, after: int | None = None) -> Turn | None:
+    async def open_turn(self, session: str, after: int | None = None, *, wait: bool = False) -> Turn | None:
         """The Session's next user turn; None when it is over.
 
-        `after` is the number of the turn before, so that asking twice opens one.
+        `after` is the number of the turn before, so that asking twice opens one. `wait`: should
+        that turn still be played, it is not given up.
         """
-        body = await self._ask("POST", f"{_path(session)}/turns", {"after": after})
+        body = await self._ask("POST", f"{_path(session)}/turns", {"after": after, "wait": wait})
         with _reading(body):
             return None if body["over"] else Turn(int(body["turn"]), str(body["prompt"]))
 
@@ -177,7 +181,10 @@ class ControlClient:
             return _session_state(body)
 
     async def delivery(self, session: str, turn: int, timeout: float | None = None) -> Delivery:
-        """What became of a turn; waits until it was answered or failed, at most `timeout` seconds."""
+        """What became of a turn; waits until it was answered or failed, at most `timeout` seconds.
+
+        After a request that was refused it waits a little longer: many clients try another way.
+        """
         clock = asyncio.get_running_loop().time
         end = math.inf if timeout is None else clock() + timeout
         while True:
@@ -185,6 +192,8 @@ class ControlClient:
             delivery = _delivery(await self.state(session, f"?answered={turn}&wait={wait:.3f}"), turn)
             if delivery in ("answered", "failed") or clock() >= end:
                 return delivery
+            if delivery == "refused":
+                end = min(end, clock() + REFUSED_GRACE_S)
             await asyncio.sleep(min(PAUSE_S, max(0.0, end - clock())))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -256,7 +265,9 @@ def _delivery(state: SessionState, turn: int) -> Delivery:
         return "answered"
     if state.failed_turn >= turn:
         return "failed"
-    return "waiting" if state.asked >= turn else "unasked"
+    if state.asked >= turn:
+        return "waiting"
+    return "refused" if state.refused_turn >= turn else "unasked"
 
 
 def _session_state(body: Mapping[str, Any]) -> SessionState:
@@ -269,6 +280,7 @@ def _session_state(body: Mapping[str, Any]) -> SessionState:
         asked=int(body["asked"]),
         answered=int(body["answered"]),
         failed_turn=int(body["failed_turn"]),
+        refused_turn=int(body.get("refused_turn") or 0),
         tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
         input_tokens=int(body["input_tokens"] or 0),
         output_tokens=int(body["output_tokens"] or 0),

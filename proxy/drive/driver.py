@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
-from proxy.drive.agent import Agent, AgentFactory, AgentFailure, AgentSession, placeholder_key
+from proxy.drive.agent import Agent, AgentFactory, AgentFailure, AgentKilled, AgentSession, placeholder_key
 from proxy.drive.client import ControlClient, ControlError, Opened, ProxyLost, SessionState, Turn
 from proxy.drive.plan import Planned
 from proxy.log.redaction import scrub
@@ -184,15 +184,21 @@ class _Drive:
             agent = self._factory(self._agent_session(opened))
             number = opened.turn
             try:
-                while turn := await self._control.open_turn(session.name, number):
+                answered = False
+                while turn := await self._control.open_turn(session.name, number, wait=answered):
                     number = turn.number
-                    await self._answer(agent, session, turn)
+                    error = await self._answer(agent, session, turn)
+                    if isinstance(error, AgentKilled):
+                        session.end = "failed"
+                        return
+                    answered = error is None
             finally:
                 await self._close(agent, session)
         session.state = await self._control.state(session.name)
         session.end = "over"
 
-    async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> None:
+    async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> BaseException | None:
+        """Plays a turn; what the agent raised, or TimeoutError."""
         task = await _settled(agent.turn(turn.prompt, turn.number), self._turn_timeout)
         if task is None:
             self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
@@ -202,6 +208,7 @@ class _Drive:
             session.notes.append(Note(session.name, turn.number, _one_line(note)))
         session.state = await self._control.state(session.name)
         self._progress.moved(session.state)
+        return TimeoutError() if task is None else task.exception()
 
     async def _overdue(self, agent: Agent, session: _Playing, turn: int) -> str:
         """What there is to say of an agent that took too long."""

@@ -174,6 +174,11 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.when_gone()
 
 
+def was_killed(code: int) -> bool:
+    """Was the process ended from outside (by hand, for want of memory), and not by a fault of its own?"""
+    return -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 def exit_text(code: int) -> str:
     """`exited with code 3`, `was ended by SIGKILL`."""
     if code >= 0:

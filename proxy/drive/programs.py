@@ -12,9 +12,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from proxy.drive.agent import SETTLE_S, Agent, AgentAnswer, AgentFactory, AgentFailure, AgentSession
+from proxy.drive.agent import (
+    SETTLE_S,
+    Agent,
+    AgentAnswer,
+    AgentFactory,
+    AgentFailure,
+    AgentKilled,
+    AgentSession,
+)
 from proxy.drive.environment import agent_environment
-from proxy.drive.process import Process, Processes, exit_text
+from proxy.drive.process import Process, Processes, exit_text, was_killed
 
 Per = Literal["session", "turn"]
 
@@ -76,8 +84,8 @@ class SessionProgram:
         process.write(_NEWLINES.sub(" ", prompt).encode("utf-8", "replace") + b"\n")
         delivery = asyncio.create_task(wait_for_delivery(self._session, number))
         if await first_of(delivery, asyncio.create_task(process.deaf())):
-            if delivery.result() == "failed":
-                raise AgentFailure("the provider failed")
+            if delivery.result() in ("failed", "refused"):
+                raise AgentFailure(_NO_ANSWER[delivery.result()])
             return AgentAnswer()
         return await self._early(process, number)
 
@@ -94,10 +102,15 @@ class SessionProgram:
         if missing is None:
             return AgentAnswer()
         ended = asyncio.create_task(process.ended())
-        what = "closed its standard input"
-        if await first_of(ended, asyncio.create_task(asyncio.sleep(SETTLE_S))):
-            what = exit_text(ended.result())
-        raise AgentFailure(with_words(f"{what} {missing}", process))
+        if not await first_of(ended, asyncio.create_task(asyncio.sleep(SETTLE_S))):
+            raise AgentFailure(with_words(f"closed its standard input {missing}", process))
+        raise _ended(ended.result(), missing, process)
+
+
+_NO_ANSWER = {
+    "failed": "the provider failed",
+    "refused": "the proxy refused its request (the log says why)",
+}
 
 
 class TurnProgram:
@@ -120,7 +133,7 @@ class TurnProgram:
             await process.stop(grace=0)
         missing = await self._session.missing(number)
         if missing is not None:
-            raise AgentFailure(with_words(f"{exit_text(code)} {missing}", process))
+            raise _ended(code, missing, process)
         if code == 0:
             return AgentAnswer()
         return AgentAnswer(note=with_words(f"{exit_text(code)} after the turn was answered", process))
@@ -130,6 +143,11 @@ class TurnProgram:
 
     async def close(self) -> None:
         """Nothing to do: no process outlives its turn."""
+
+
+def _ended(code: int, missing: str, process: Process) -> AgentFailure:
+    kind = AgentKilled if was_killed(code) else AgentFailure
+    return kind(with_words(f"{exit_text(code)} {missing}", process))
 
 
 def filled(word: str, values: Mapping[str, str]) -> str:

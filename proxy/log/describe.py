@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from proxy.log.inspect import Document, RunSummary
 from proxy.tail.messages import calls_of, text_of
 from proxy.tail.text import duration, moment, one_line, padded, visible, visible_json, width
+
+if TYPE_CHECKING:
+    from proxy.log.inspect import Document, RunSummary
 
 COLUMNS = 60
 """Where a cell of a table is cut."""

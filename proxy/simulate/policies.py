@@ -148,6 +148,9 @@ def respond(
     place = find_place(index, messages, tools)
     known_as = session or (place.scenario.id if place else "")
     names = tool_names(tools)
+    if place is None and not names:
+        # A call on the side, such as one for a title: not part of any scenario.
+        return Answer(NO_TOOLS_TEXT, (), "")
     reply = policy.decide(policy, Situation(place, known_as, names))
     if reply.calls and not names:
         reply = Reply(text=NO_TOOLS_TEXT)

@@ -1,4 +1,4 @@
-"""Events as lines for a terminal: time, session, place, who, what. Pure.
+"""Events as lines for a terminal: time, session, place, who, what.
 
 The place is TASK.TURN, both from 1. Whatever comes from outside is made visible, so that a
 terminal obeys nothing of it.

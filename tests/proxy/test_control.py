@@ -52,7 +52,7 @@ async def test_a_session_is_opened_once_and_found_again(provider: Any, tmp_path:
         ]
         assert [answer.status for answer in answers] == [201, 201]
         assert [answer.json for answer in answers] == [
-            {"session": "shop.e2", "url": "/s/shop.e2/v1", "over": False}
+            {"session": "shop.e2", "url": "/s/shop.e2/v1", "over": False, "turn": 0}
         ] * 2
         assert len(proxy.rows("SELECT * FROM sessions")) == 1
 

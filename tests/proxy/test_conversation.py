@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support import scenes
 
+from proxy import sentinel
 from proxy.conversation import leading, provider_body
 from proxy.play import Session, begin, judge, open_turn
 from proxy.settings import PlayConfig
@@ -18,8 +19,14 @@ USER = {"role": "user", "content": "[[next-user-turn]]"}
 SAID = {"role": "user", "content": "What does a lamp cost?"}
 
 
+def asked(session: Session, message: dict[str, Any]) -> Session:
+    """The agent asks for the open turn with this message, whose sentinel gets the user's words."""
+    assert session.turn is not None
+    return begin(session, sentinel.fill(message, session.turn.words))
+
+
 def at_first_task(message: dict[str, Any] = USER) -> Session:
-    return begin(open_turn(Session("shop.e1", scenes.scenario())), message)
+    return asked(open_turn(Session("shop.e1", scenes.scenario())), message)
 
 
 def sent(
@@ -89,7 +96,7 @@ def test_earlier_tasks_come_from_their_references_whatever_the_agent_says_of_the
         {"role": "assistant", "content": "It costs 1,000,000."},
     ):
         session, _ = judge(session, message, *reply_of(message), "matched")
-    session = begin(open_turn(session), USER)
+    session = asked(open_turn(session), USER)
     lie = {"role": "assistant", "content": "It was free."}
     body, _ = sent({"messages": [USER, lie, USER]}, session)
     _, user, calling, result, closing, now = body["messages"]

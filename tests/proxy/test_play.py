@@ -20,8 +20,14 @@ def new(record: scenes.Record = scenes.SHOP) -> Session:
     return Session("shop.e1", scenes.scenario(record))
 
 
+def asked(session: Session) -> Session:
+    """The agent asks for the turn that is open, with the user's words and nothing around them."""
+    assert session.turn is not None
+    return begin(session, {"role": "user", "content": session.turn.words})
+
+
 def opened(record: scenes.Record = scenes.SHOP) -> Session:
-    return begin(open_turn(new(record)), PROMPT)
+    return asked(open_turn(new(record)))
 
 
 def text(content: str | None) -> dict[str, Any]:
@@ -58,12 +64,12 @@ LAMP, CHAIR = ("getPrice", {"thing": "lamp"}), ("getPrice", {"thing": "chair"})
 
 def second_task() -> Session:
     session = played(opened(), calls(LAMP), text("3"))
-    return begin(open_turn(session), PROMPT)
+    return asked(open_turn(session))
 
 
 def third_task() -> Session:
     session = played(second_task(), calls(PRICE, STOCK), text("7 and 12"))
-    return begin(open_turn(session), PROMPT)
+    return asked(open_turn(session))
 
 
 # Turns
@@ -76,17 +82,17 @@ def test_the_first_turn_says_the_words_of_the_first_task() -> None:
     assert session.turn.words == "What does a lamp cost?"
 
 
-def test_the_words_go_into_the_agents_own_message_once() -> None:
-    message = {"role": "user", "name": "ann", "content": "Q: [[next-user-turn]]?"}
-    session = begin(open_turn(new()), message)
-    assert session.thread == ({"role": "user", "name": "ann", "content": "Q: What does a lamp cost??"},)
-    assert begin(session, message) == session
+def test_the_agents_message_joins_the_thread_once() -> None:
+    said = {"role": "user", "name": "ann", "content": "Q: What does a lamp cost??"}
+    session = begin(open_turn(new()), said)
+    assert session.thread == (said,)
+    assert begin(session, said) == session
 
 
 def test_after_an_ask_the_user_gives_the_scripted_reply_within_the_same_task() -> None:
     session, decision = say(third_task(), text("When shall it be?"))
     assert decision.action == "ask"
-    session = begin(open_turn(session), PROMPT)
+    session = asked(open_turn(session))
     assert session.turn is not None
     assert (session.turn.task, session.turn.kind, session.turn.words) == (2, "reply", "On Monday.")
     assert [message["role"] for message in session.thread] == ["user", "assistant", "user"]

@@ -203,11 +203,12 @@ async def test_an_ordinary_agent_gets_everything_right_with_an_oracle(
     assert set(verdicts(tmp_path / "log.db").values()) == {RIGHT}
 
 
-@pytest.mark.parametrize("turn", [(), ("{turn}",)], ids=["per session", "per turn"])
+@pytest.mark.parametrize("agent", [("my_agent",), ("plain", "--", "{turn}")], ids=["per session", "per turn"])
 async def test_an_ordinary_agent_gets_the_real_sessions_right_with_an_oracle(
-    tmp_path: Path, real_session_files: list[Any], turn: tuple[str, ...]
+    tmp_path: Path, real_session_files: list[Any], agent: tuple[str, ...]
 ) -> None:
-    report = await played(tmp_path / "log.db", command("my_agent", *turn), files=real_session_files)
+    # One process a turn are ninety: with an agent that starts without an SDK.
+    report = await played(tmp_path / "log.db", command(*agent), files=real_session_files)
     assert reasons(report) == []
     assert report.complete
     got = verdicts(tmp_path / "log.db")

@@ -248,7 +248,16 @@ def test_policies_that_need_a_place_say_that_there_is_none(
     policy: str, library: Scenario, write: Any
 ) -> None:
     with pytest.raises(NoPlace, match="matches no scenario"):
-        respond(parse_policy(policy), build_index([library]), [write.user("Who are you?")], None)
+        respond(
+            parse_policy(policy), build_index([library]), [write.user("Who are you?")], [write.tool("fly")]
+        )
+
+
+@pytest.mark.parametrize("policy", ["oracle", "serial", "noisy:0.5"])
+def test_a_call_on_the_side_gets_a_text(policy: str, library: Scenario, write: Any) -> None:
+    messages = [write.user("A title for: Who are you?")]
+    answer = respond(parse_policy(policy), build_index([library]), messages, None)
+    assert (answer.calls, bool(answer.text)) == ((), True)
 
 
 # Ids

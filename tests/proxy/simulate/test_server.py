@@ -226,7 +226,8 @@ async def test_the_paths_without_v1_work_too(
 async def test_a_conversation_that_matches_no_scenario_is_refused_as_openai_would(
     stream: bool, http: aiohttp.ClientSession, provider: Any, write: Any
 ) -> None:
-    body = {"model": "m", "messages": [write.user("Who are you?")], "stream": stream}
+    tools = [write.tool("fly")]
+    body = {"model": "m", "messages": [write.user("Who are you?")], "tools": tools, "stream": stream}
     status, answer = await ask(http, await provider("oracle"), body)
     error = json.loads(answer)["error"]
     assert (status, error["type"], error["code"], error["param"]) == (

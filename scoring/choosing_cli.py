@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from scoring.errors import InputError
+from scoring.errors_cli import InputError
 from scoring.log import Log, RunInfo, open_log
 from scoring.tables import moment, visible
 
