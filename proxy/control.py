@@ -66,6 +66,7 @@ class Control:
         if wanted.get("again") is True and _can_be_played_again(player):
             player = self._registry.next_attempt(player)
         player.record()
+        await player.committed()
         name = player.row.name
         return web.json_response(
             {
@@ -91,6 +92,7 @@ class Control:
             number: int | None = player.turn
         else:
             number = await player.open_turn(wait=wanted.get("wait") is True)
+        await player.committed()
         prompt = None if number is None else sentinel.prompt(number)
         return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
 

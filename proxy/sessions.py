@@ -116,6 +116,10 @@ class Player:
             self._recorded = True
             self._journal.log.put(self.row)
 
+    async def committed(self) -> None:
+        """Returns when all that happened so far is in the log."""
+        await self._journal.log.commit()
+
     def claim(self, body: Body, found: Found | None) -> Claim:
         """What a request is. Raises ApiError for a turn that cannot be."""
         thread = thread_of(body)
