@@ -1,6 +1,7 @@
 """The control API, for drivers: open Sessions and turns, see where they stand.
 
-It needs the token made at start and never gives a Reference away.
+It needs the token made at start and never gives a Reference away. `process` in an answer is
+another one after the proxy was started anew.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ class Control:
     def __init__(self, registry: Registry, token: str, run: dict[str, Any], log: Path) -> None:
         self._registry = registry
         self._log = log
+        self._process = secrets.token_hex(4)
         self._stopping = asyncio.Event()
         self._token = token
         self._run = run
@@ -74,6 +77,7 @@ class Control:
                 "url": f"/s/{name}/v1",
                 "over": player.session.over,
                 "turn": player.turn,
+                "process": self._process,
             },
             status=201,
         )
@@ -109,7 +113,7 @@ class Control:
             turn, wait = _number(request, "answered", 1), _number(request, "wait", 0)
             await player.settled(int(turn), min(wait, MAX_WAIT_S))
             player = self._player(request)
-        return web.json_response(describe(player))
+        return web.json_response({**describe(player), "process": self._process})
 
     def _player(self, request: web.Request) -> Player:
         name = request.match_info["session"]

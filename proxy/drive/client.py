@@ -56,12 +56,16 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened."""
+    """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened.
+
+    `process` tells one start of the proxy from the next.
+    """
 
     session: str
     url: str
     over: bool
     turn: int = 0
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class SessionState:
     answered: int = 0
     failed_turn: int = 0
     refused_turn: int = 0
+    process: str = ""
 
 
 class ControlClient:
@@ -153,9 +158,9 @@ class ControlClient:
             )
             return RunInfo(str(body["run"]), scenarios, dict(body["config"]))
 
-    async def create(self, scenario: str, epoch: int) -> Opened:
-        """Opens a Session, or finds it if it is open already."""
-        wanted = {"scenario": scenario, "epoch": epoch, "again": self._again}
+    async def create(self, scenario: str, epoch: int, *, again: bool = False) -> Opened:
+        """Opens a Session, or finds it if it is open already; `again` as for the client."""
+        wanted = {"scenario": scenario, "epoch": epoch, "again": again or self._again}
         body = await self._ask("POST", "/eval/sessions", wanted)
         with _reading(body):
             return Opened(
@@ -163,6 +168,7 @@ class ControlClient:
                 url=self.base_url + str(body["url"]),
                 over=bool(body["over"]),
                 turn=int(body.get("turn") or 0),
+                process=str(body.get("process") or ""),
             )
 
     async def open_turn(self, session: str, after: int | None = None, *, wait: bool = False) -> Turn | None:
@@ -281,6 +287,7 @@ def _session_state(body: Mapping[str, Any]) -> SessionState:
         answered=int(body["answered"]),
         failed_turn=int(body["failed_turn"]),
         refused_turn=int(body.get("refused_turn") or 0),
+        process=str(body.get("process") or ""),
         tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
         input_tokens=int(body["input_tokens"] or 0),
         output_tokens=int(body["output_tokens"] or 0),

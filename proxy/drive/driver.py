@@ -17,6 +17,8 @@ from proxy.log.redaction import scrub
 CANCEL_GRACE_S = 5.0
 """How long an agent that is cancelled or closed may take before it is left to itself."""
 REASON_LENGTH = 300
+MAX_ATTEMPTS = 3
+"""How often a Session is begun whose agent lost the proxy."""
 
 FailureKind = Literal["agent", "timeout", "proxy"]
 SessionEnd = Literal["over", "failed", "cancelled"]
@@ -140,6 +142,10 @@ async def drive(
     )
 
 
+class ProxyRestarted(Exception):
+    """The proxy was started anew while an agent failed a turn: the failure is not the agent's."""
+
+
 class _Drive:
     """The mutable side of one drive."""
 
@@ -178,24 +184,30 @@ class _Drive:
 
     async def _play(self, session: _Playing) -> None:
         planned = session.planned
-        opened = await self._control.create(planned.scenario, planned.epoch)
-        session.name = opened.session
-        if not opened.over:
-            agent = self._factory(self._agent_session(opened))
-            number = opened.turn
-            try:
-                answered = False
-                while turn := await self._control.open_turn(session.name, number, wait=answered):
-                    number = turn.number
-                    error = await self._answer(agent, session, turn)
-                    if isinstance(error, AgentKilled):
-                        session.end = "failed"
-                        return
-                    answered = error is None
-            finally:
-                await self._close(agent, session)
+        for attempt in range(MAX_ATTEMPTS):
+            opened = await self._control.create(planned.scenario, planned.epoch, again=attempt > 0)
+            session.name = opened.session
+            cause = None if opened.over else await self._attempt(session, opened)
+            if not isinstance(cause, ProxyRestarted):
+                break
         session.state = await self._control.state(session.name)
-        session.end = "over"
+        session.end = "over" if cause is None else "failed"
+
+    async def _attempt(self, session: _Playing, opened: Opened) -> AgentKilled | ProxyRestarted | None:
+        """Plays a Session to its end; else what ended it that was not the agent's doing."""
+        agent = self._factory(self._agent_session(opened))
+        number, error = opened.turn, None
+        try:
+            while turn := await self._control.open_turn(session.name, number, wait=error is None):
+                number = turn.number
+                error = await self._answer(agent, session, turn)
+                if isinstance(error, AgentKilled):
+                    return error
+                if error is not None and session.state and session.state.process != opened.process:
+                    return ProxyRestarted()
+        finally:
+            await self._close(agent, session)
+        return None
 
     async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> BaseException | None:
         """Plays a turn; what the agent raised, or TimeoutError."""

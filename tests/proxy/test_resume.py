@@ -1,0 +1,143 @@
+"""A run that is killed in the middle and gone on with scores as one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = [sys.executable, "run_proxy.py"]
+PLAIN = f"{shlex.quote(sys.executable)} tests/support/agents/plain.py"
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def drive(log: Path, *arguments: str, agent: str = PLAIN) -> list[str]:
+    return ["drive", "--agent", agent, "--log", str(log), "--concurrency", "2", *arguments]
+
+
+def verdicts(log: Path) -> list[dict[str, Any]]:
+    done = run("score", str(log), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    tasks: list[dict[str, Any]] = json.loads(done.stdout)["tasks"]
+    return tasks
+
+
+@contextmanager
+def begun(*arguments: str, watch: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """A command as a process of its own, and the lines of its output called `watch`."""
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, watch: subprocess.PIPE}
+    environ = {**os.environ, "EVAL_TOKEN": "token-of-a-test"}
+    with subprocess.Popen([*PROGRAM, *arguments], cwd=ROOT, env=environ, text=True, **streams) as process:
+        try:
+            lines = getattr(process, watch)
+            assert lines is not None
+            yield process, lines
+        finally:
+            process.kill()
+
+
+def test_a_drive_that_is_killed_and_resumed_scores_as_one_that_was_not(tmp_path: Path) -> None:
+    options = ["--provider", "sim:noisy:0.3:4"]
+    whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
+    assert run(*drive(whole, *options)).returncode == 0
+    with begun(*drive(killed, *options), watch="stderr") as (process, lines):
+        for line in lines:
+            if re.match(r"\[ ?2/", line):
+                process.kill()
+    assert any(task["label"] is None for task in verdicts(killed))
+    assert run(*drive(killed, *options, "--resume")).returncode == 0
+    assert verdicts(killed) == verdicts(whole)
+
+
+def test_a_session_whose_agent_is_killed_is_played_again_on_resume(tmp_path: Path) -> None:
+    log, mark = tmp_path / "log.db", tmp_path / "mark"
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import os, pathlib, signal, sys\n"
+        f"sys.path.insert(0, {str(ROOT / 'tests/support/agents')!r})\n"
+        "import plain\n"
+        f"mark = pathlib.Path({str(mark)!r})\n"
+        "for number, prompt in enumerate(plain.prompts()):\n"
+        "    if number == 1 and not mark.exists():\n"
+        "        mark.touch()\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    plain.ask([plain.SYSTEM, plain.user(prompt)], tools=[plain.TOOL])\n"
+    )
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(agent))}"
+    options = ["--provider", "sim:oracle", "--concurrency", "1"]
+    first = run(*drive(log, *options, agent=command))
+    assert first.returncode == 3
+    assert "was ended by SIGKILL" in first.stderr
+    labels = [task["label"] for task in verdicts(log)]
+    assert (labels.count("correct"), labels.count("error")) == (len(labels) - labels.count(None), 0)
+    assert None in labels
+    assert run(*drive(log, *options, "--resume", agent=command)).returncode == 0
+    assert {task["label"] for task in verdicts(log)} == {"correct"}
+
+
+def test_resuming_under_another_configuration_is_refused_in_one_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    assert run(*drive(log, "--provider", "sim:oracle", "--limit", "1")).returncode == 0
+    other = run(*drive(log, "--provider", "sim:serial", "--limit", "1", "--resume"))
+    assert other.returncode == 2
+    assert other.stderr.startswith(f"Error: {log}: run ")
+    assert 'provider was "sim:oracle", is "sim:serial"' in other.stderr
+
+
+def test_resuming_a_log_without_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    done = run(*drive(tmp_path / "none.db", "--provider", "sim:oracle", "--resume"))
+    assert done.returncode == 2
+    assert "has no run to resume" in done.stderr
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def test_a_drive_goes_on_when_its_proxy_is_killed_and_started_anew(tmp_path: Path, port: int) -> None:
+    log = tmp_path / "log.db"
+    serve = ["serve", "--scenarios", "bundled", "--provider", "sim:oracle", "--log", str(log)]
+    driving = ["drive", "--agent", PLAIN, "--proxy", f"http://127.0.0.1:{port}", "--concurrency", "2"]
+    with ExitStack() as stack:
+
+        def started() -> subprocess.Popen[str]:
+            proxy, lines = stack.enter_context(begun(*serve, "--port", str(port), watch="stdout"))
+            assert "Listening" in next(lines)
+            return proxy
+
+        proxy = started()
+        process, lines = stack.enter_context(begun(*driving, watch="stderr"))
+        for line in lines:
+            if re.match(r"\[ ?[13]/", line):
+                proxy.kill()
+                proxy.wait()
+                proxy = started()
+        process.wait()
+        tasks = verdicts(log)
+    assert {task["label"] for task in tasks} == {"correct"}
+    assert len(tasks) >= 24
