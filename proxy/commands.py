@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import signal
 import sys
@@ -194,7 +195,7 @@ async def _require_reachable(provider: str) -> None:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             _, writer = await asyncio.open_connection(parts.hostname, port)
     except OSError as error:
-        reason = error.strerror or str(error) or "no answer in time"
+        reason = os.strerror(error.errno) if error.errno else str(error) or "no answer in time"
         raise Infrastructure(
             f"the provider {display_url(provider)} cannot be reached ({reason}): "
             "check --provider, and that it is running"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -65,6 +66,7 @@ async def running(
             provider = await stack.enter_async_context(Provider(base_url, key))
         except ValueError as exc:
             raise StartError(str(exc)) from exc
+        bound = stack.enter_context(_bound(settings))
         log = stack.enter_context(LogWriter.open(settings.log, now=now))
         try:
             run = choose_run(settings, files, now(), secrets.token_hex(2))
@@ -90,7 +92,7 @@ async def running(
             own_key=own_key,
         )
         app = build_app(agents, None if registry is None else Control(registry, token, about, settings.log))
-        url = await _listen(stack, app, settings)
+        url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)
 
@@ -132,18 +134,33 @@ def _provider_key(settings: Settings, environ: Mapping[str, str]) -> str | None:
     return key
 
 
-async def _listen(stack: AsyncExitStack, app: web.Application, settings: Settings) -> str:
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, settings.host, settings.port)
+def _bound(settings: Settings) -> socket.socket:
+    """A socket at the wanted address: had before the log is touched, which a busy port is no reason for."""
     try:
-        await site.start()
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            # A port whose last connections are still ending counts as free.
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
     except OSError as exc:
         raise StartError(
             f"cannot listen on {settings.host} port {settings.port}: {exc.strerror or exc}; "
-            "choose another --port (0 takes a free one)"
+            "choose another --host or --port (0 takes a free one)"
         ) from exc
-    host, port = runner.addresses[0][:2]
+    return bound
+
+
+async def _listen(stack: AsyncExitStack, app: web.Application, bound: socket.socket) -> str:
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.SockSite(runner, bound).start()
+    host, port = bound.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"

@@ -148,7 +148,7 @@ def _value(data: bytes) -> Any:
     except _NotJson:
         raise
     except json.JSONDecodeError as error:
-        raise _NotJson(f"not JSON: {error.msg} at column {error.colno}; {ONE_PER_LINE}") from None
+        raise _NotJson(f"not JSON (column {error.colno}: {error.msg}); {ONE_PER_LINE}") from None
     except UnicodeDecodeError as error:
         raise _NotJson(f"not UTF-8 text: {error.reason} at byte {error.start + 1} of the line") from None
     except ValueError as error:

@@ -79,7 +79,7 @@ def _read_object(line: bytes) -> JSON:
     except UnicodeDecodeError as error:
         raise CaseError("", f"not UTF-8 text: {error.reason} at byte {error.start + 1}") from error
     except json.JSONDecodeError as error:
-        raise CaseError("", f"not JSON: {error.msg} at column {error.colno}") from error
+        raise CaseError("", f"not JSON (column {error.colno}: {error.msg})") from error
     except ValueError as error:
         raise CaseError("", f"not usable: {error}") from error
     except RecursionError as error:

@@ -176,7 +176,7 @@ async def test_an_agent_that_asks_for_two_replies_is_told_so_and_loses_its_sessi
 async def test_an_agent_that_never_asks_the_proxy_is_told_from_one_that_fails(tmp_path: Path) -> None:
     log = tmp_path / "log.db"
     report = await played(
-        log, command("says_nothing", f"{VICTIM}.e1", "--", "{turn}"), only=(VICTIM, "home_1")
+        log, command("says_nothing", f"{VICTIM}.e1", "--", "{turn}"), only=(VICTIM, "home_6")
     )
     assert victims(log) == [WRONG] * 4
     assert others(log) == {RIGHT}

@@ -361,6 +361,6 @@ async def test_a_provider_that_fails_is_told_from_an_agent_that_does(tmp_path: P
     program = "import plain, sys; [plain.sent([plain.user(p)]).getresponse().read() for p in plain.prompts()]"
     folder = Path(shlex.split(command("plain"))[1]).parent
     agent = shlex.join(python(f"import sys; sys.path.insert(0, {str(folder)!r}); {program}"))
-    report = await played(tmp_path / "log.db", agent, provider=provider.url, only=("home_1",))
+    report = await played(tmp_path / "log.db", agent, provider=provider.url, only=("home_6",))
     assert {failure.reason for failure in report.failures} == {"the provider failed"}
     assert [task.end for task in report.played[0].state.tasks] == ["infrastructure"] * 4
