@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +26,17 @@ COMMANDS = {
 
 class LazyGroup(click.Group):
     """A group whose help needs none of its commands' modules."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError:
+            raise
+        except click.ClickException as error:
+            if not ctx.params["debug"]:
+                raise
+            traceback.print_exception(error)
+            ctx.exit(error.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -55,8 +68,9 @@ class Composition:
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="wildtoolbench-proxy", prog_name="wildproxy")
+@click.option("--debug", is_flag=True, help="Tell an error by its traceback instead of in one line.")
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, debug: bool) -> None:
     """Put any tool-using agent through WildToolBench sessions, unmodified.
 
     Point the agent's base URL at the proxy, run sessions, score the log.

@@ -134,8 +134,8 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     [[next-user-turn 2]], ... gets that scenario's user turns and tool results. Without
     --scenarios it only records: every request passes through verbatim.
 
-    A proxy that was stopped or killed goes on where its log ends. The control API's token is
-    printed once; set EVAL_TOKEN to choose it.
+    A proxy that was stopped or killed goes on where its log ends. Drivers need its control
+    token: set EVAL_TOKEN to choose it. Without, one is made up and printed, on a terminal only.
     """
     from proxy.commands import run_serve
 
@@ -173,14 +173,20 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the log's last run: play what is missing or was ended by infrastructure.",
+    help="Go on with a run of the same configuration: play what is missing or was ended by infrastructure.",
+)
+@click.option(
+    "--run",
+    "run_id",
+    metavar="RUN",
+    help="With --resume: the id of the run.  [default: the newest that fits]",
 )
 @click.option(
     "--proxy",
     "proxy_url",
     metavar="URL",
-    help="Use this running proxy (its token in EVAL_TOKEN) instead of one of its own; it has "
-    "the scenarios, the provider and the log.",
+    help="Use this running proxy (its token in EVAL_TOKEN, as it was started with) instead of one of "
+    "its own; it has the scenarios, the provider and the log.",
 )
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=4, show_default=True, help="Sessions at a time."
@@ -202,6 +208,7 @@ def drive(
     limit: int | None,
     epochs: int,
     resume: bool,
+    run_id: str | None,
     proxy_url: str | None,
     concurrency: int,
     turn_timeout: float,
@@ -219,13 +226,15 @@ def drive(
 
     choice = AgentChoice(agent, per, agent_body, stream)
     wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout)
+    if run_id is not None and not resume:
+        raise click.UsageError("--run is the run to go on with: give --resume too, or leave it out.")
     if proxy_url is not None:
-        _refuse_beside_proxy(files, resume, options)
-        run_drive(RemoteProxy(proxy_url, os.environ["EVAL_TOKEN"]), wanted, options["model"])
+        _refuse_beside_proxy(files, {"run": run_id, **options})
+        run_drive(RemoteProxy(proxy_url, os.environ["EVAL_TOKEN"], resume), wanted, options["model"])
         return
     _require(options, "provider", "log")
     settings = _settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options)
-    settings = replace(settings, agent=choice.label, runs="resume" if resume else "new")
+    settings = replace(settings, agent=choice.label, runs="resume" if resume else "new", resume_run=run_id)
     run_drive(settings, wanted, settings.model)
 
 
@@ -235,13 +244,16 @@ def _require(options: dict[str, Any], *names: str) -> None:
             raise click.UsageError(f"Missing option '--{name}'.")
 
 
-def _refuse_beside_proxy(files: tuple[str, ...], resume: bool, options: dict[str, Any]) -> None:
-    given = [f"--{name}" for name in ("provider", "log") if options[name] is not None]
-    given += ["--scenarios"] * bool(files) + ["--resume"] * resume
+def _refuse_beside_proxy(files: tuple[str, ...], options: dict[str, Any]) -> None:
+    given = [f"--{name}" for name in ("provider", "log", "run") if options[name] is not None]
+    given += ["--scenarios"] * bool(files)
     if given:
         raise click.UsageError(f"{', '.join(given)}: the proxy at --proxy has its own; leave it out.")
     if not os.environ.get("EVAL_TOKEN"):
-        raise click.UsageError("--proxy needs the proxy's control token in the variable EVAL_TOKEN.")
+        raise click.UsageError(
+            "--proxy needs the proxy's control token in EVAL_TOKEN: start the proxy with that variable "
+            "set to a secret of your choice, and drive with the same."
+        )
 
 
 @click.command()

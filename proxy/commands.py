@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shlex
 import signal
@@ -18,13 +19,15 @@ from urllib.parse import urlsplit
 import click
 
 from proxy.cli import InputError
-from proxy.drive.choose import AgentOptions, chosen
+from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Score
 from proxy.drive.demo import demo as play_demo
 from proxy.drive.driver import DriveReport, drive
-from proxy.drive.plan import plan
+from proxy.drive.plan import PlanError, plan
+from proxy.drive.process import kill_all
 from proxy.drive.progress import Progress
+from proxy.drive.stopping import exit_code, until_stopped
 from proxy.log.errors import LogError
 from proxy.runs import SIMULATED, shown_provider
 from proxy.server import StartError, running
@@ -76,10 +79,11 @@ class DriveOptions:
 
 @dataclass(frozen=True, slots=True)
 class RemoteProxy:
-    """A proxy that runs already."""
+    """A proxy that runs already. `resume`: Sessions ended by infrastructure are played again too."""
 
     url: str
     token: str
+    resume: bool = False
 
 
 def run_serve(settings: Settings) -> None:
@@ -89,20 +93,21 @@ def run_serve(settings: Settings) -> None:
 
 def run_drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> None:
     """Plays the planned Sessions. Exit code 3 if any could not be played to its end."""
-    report = _run(_drive(proxy, options, model))
+    report, stopped = _run(until_stopped(_drive(proxy, options, model), kill_all))
     if isinstance(proxy, Settings):
         click.echo(f"\nLog: {proxy.log}\nScore it: {program()} score {shlex.quote(str(proxy.log))}")
-    if report.interrupted:
-        raise SystemExit(130)
-    if not report.complete:
+    if stopped is not None:
+        raise SystemExit(exit_code(stopped))
+    if report is None or not report.complete:
         raise Infrastructure("not every turn was answered: the lines above say which, and why")
 
 
 def run_demo(folder: Path, score: Score) -> None:
-    result = _run(play_demo(folder, click.echo, score=score, program=program()))
-    if result.report.interrupted:
-        raise SystemExit(130)
-    if result.score is None:
+    played = play_demo(folder, click.echo, score=score, program=program())
+    result, stopped = _run(until_stopped(played, kill_all))
+    if stopped is not None:
+        raise SystemExit(exit_code(stopped))
+    if result is None or result.score is None:
         raise Infrastructure("the demo could not be played")
 
 
@@ -116,14 +121,17 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     """Runs the command; whatever a user can mend becomes one line."""
     try:
         return asyncio.run(work)
-    except (StartError, ScenarioError, PolicyError, LogError, ValueError) as error:
+    except (StartError, ScenarioError, PolicyError, LogError, AgentError, PlanError) as error:
         raise InputError(str(error)) from error
     except ControlError as error:
         raise Infrastructure(str(error)) from error
     except OSError as error:
-        if error.filename is None:
+        if error.errno == errno.EPIPE:
+            # Whoever read the output has enough of it: click's business.
             raise
-        raise InputError(f"{error.filename}: {error.strerror}") from error
+        if error.filename is not None:
+            raise InputError(f"{error.filename}: {error.strerror}") from error
+        raise Infrastructure(f"{error.strerror or error} (--debug tells where)") from error
 
 
 async def _serve(settings: Settings) -> None:
@@ -137,10 +145,19 @@ async def _serve(settings: Settings) -> None:
         click.echo(
             f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"
         )
-        if settings.scenarios and sys.stdout.isatty():
-            click.echo(f"Control token: {proxy.token}")
+        if settings.scenarios:
+            click.echo(_control_hint(settings, proxy.token))
         await stop.wait()
         click.echo("Stopping: finishing what is under way.")
+
+
+def _control_hint(settings: Settings, token: str) -> str:
+    """How to be let into the control API. Only a terminal gets the token: output elsewhere may be kept."""
+    if sys.stdout.isatty():
+        return f"Control token: {token}"
+    if settings.token:
+        return "Control API: its token is the one in EVAL_TOKEN"
+    return "Control API: set EVAL_TOKEN to choose its token"
 
 
 async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> DriveReport:
@@ -156,6 +173,7 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
     async with _control(proxy) as control, agents as factory:
         run = await control.run()
         planned = plan(run.scenarios, options.only, options.limit, options.epochs)
+        await control.plan((item.scenario, item.epoch) for item in planned)
         tasks = sum(item.tasks for item in planned)
         with Progress(len(planned), tasks, sys.stderr, time.monotonic) as progress:
             report = await drive(
@@ -175,7 +193,7 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
 async def _control(proxy: Settings | RemoteProxy) -> AsyncIterator[ControlClient]:
     """The control API of a proxy of our own, or of one that runs already and may be restarted."""
     if isinstance(proxy, RemoteProxy):
-        async with ControlClient(proxy.url, proxy.token, patience=PATIENCE_S) as control:
+        async with ControlClient(proxy.url, proxy.token, again=proxy.resume, patience=PATIENCE_S) as control:
             yield control
         return
     async with (
@@ -187,15 +205,20 @@ async def _control(proxy: Settings | RemoteProxy) -> AsyncIterator[ControlClient
 
 async def _require_reachable(provider: str) -> None:
     """Fails at once, and once, where otherwise every turn of every Session would."""
-    parts = urlsplit(provider)
-    if not parts.hostname:
+    try:
+        parts = urlsplit(provider)
+        host, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        host = None
+    if not host:
+        # The proxy says what is wrong with the address.
         return
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            _, writer = await asyncio.open_connection(parts.hostname, port)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error) or "no answer in time"
+            _, writer = await asyncio.open_connection(host, port)
+    except (OSError, UnicodeError) as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number else str(error) or "no answer in time"
         raise Infrastructure(
             f"the provider {display_url(provider)} cannot be reached ({reason}): "
             "check --provider, and that it is running"

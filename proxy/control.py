@@ -21,6 +21,7 @@ from proxy.registry import Registry
 from proxy.sessions import Player
 from proxy.wire.errors import AUTHENTICATION, ApiError
 
+MAX_EPOCH = 999_999
 MAX_WAIT_S = 50.0
 """The longest a request for a Session's state may wait for a turn to be answered."""
 
@@ -39,6 +40,7 @@ class Control:
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/eval/run", self.run),
+            web.post("/eval/plan", self.plan),
             web.post("/eval/sessions", self.create),
             web.get("/eval/events", self.events),
             web.get("/eval/sessions/{session}", self.state),
@@ -57,14 +59,31 @@ class Control:
         ]
         return web.json_response({**self._run, "scenarios": scenarios})
 
+    async def plan(self, request: web.Request) -> web.Response:
+        """Writes down what a driver is going to play, so that a part cannot pass for the whole."""
+        self._authorize(request)
+        sessions = (await _json_object(request)).get("sessions")
+        planned = [self._planned(item) for item in sessions] if isinstance(sessions, list) else None
+        if planned is None:
+            raise ApiError(400, "sessions must be a list of {scenario, epoch}", param="sessions")
+        await self._registry.plan(planned)
+        return web.json_response({"planned": len(planned)})
+
+    def _planned(self, item: Any) -> tuple[str, int]:
+        fields = item if isinstance(item, dict) else {}
+        scenario, epoch = fields.get("scenario"), fields.get("epoch")
+        if not isinstance(scenario, str) or scenario not in self._registry.scenarios:
+            raise ApiError(404, f"no scenario is called {scenario!r}", param="scenario")
+        if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MAX_EPOCH:
+            raise ApiError(
+                400, f"epoch must be a whole number from 1 to {MAX_EPOCH}, not {epoch!r}", param="epoch"
+            )
+        return scenario, epoch
+
     async def create(self, request: web.Request) -> web.Response:
         self._authorize(request)
         wanted = await _json_object(request)
-        scenario, epoch = wanted.get("scenario"), wanted.get("epoch", 1)
-        if not isinstance(scenario, str) or scenario not in self._registry.scenarios:
-            raise ApiError(404, f"no scenario is called {scenario!r}", param="scenario")
-        if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 1:
-            raise ApiError(400, f"epoch must be a whole number from 1, not {epoch!r}", param="epoch")
+        scenario, epoch = self._planned({"epoch": 1, **wanted})
         player = self._registry.open(scenario, epoch)
         if wanted.get("again") is True and _can_be_played_again(player):
             player = self._registry.next_attempt(player)
@@ -92,26 +111,26 @@ class Control:
         player = self._player(request)
         wanted = await _json_object(request)
         after = wanted.get("after")
-        if isinstance(after, int) and after < player.turn:
-            number: int | None = player.turn
-        else:
-            number = await player.open_turn(wait=wanted.get("wait") is True)
+        number = await player.open_turn(
+            after=after if isinstance(after, int) else None, wait=wanted.get("wait") is True
+        )
         await player.committed()
         prompt = None if number is None else sentinel.prompt(number)
         return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         self._authorize(request)
-        return await send_events(
-            request, self._log, self._run["run"], request.query.get("session"), self._stopping
-        )
+        session = request.query.get("session")
+        if session is not None and self._registry.known(session) is None:
+            raise ApiError(404, f"no session is called {session!r}", param="session")
+        return await send_events(request, self._log, self._run["run"], session, self._stopping)
 
     async def state(self, request: web.Request) -> web.Response:
         self._authorize(request)
         player = self._player(request)
         if "answered" in request.query:
             turn, wait = _number(request, "answered", 1), _number(request, "wait", 0)
-            await player.settled(int(turn), min(wait, MAX_WAIT_S))
+            await player.deliveries.settled(int(turn), min(wait, MAX_WAIT_S))
             player = self._player(request)
         return web.json_response({**describe(player), "process": self._process})
 
@@ -124,9 +143,12 @@ class Control:
 
     def _authorize(self, request: web.Request) -> None:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token.encode()):
             raise ApiError(
-                401, "the control API needs the token that the proxy printed at start", AUTHENTICATION
+                401,
+                "the control API needs the proxy's token: set EVAL_TOKEN when the proxy is started "
+                "(on a terminal it prints the one that it made up)",
+                AUTHENTICATION,
             )
 
 
@@ -147,9 +169,9 @@ def describe(player: Player) -> dict[str, Any]:
         "turn": player.turn,
         "over": session.over,
         "asked": session.begun,
-        "answered": player.answered,
-        "failed_turn": player.failed_turn,
-        "refused_turn": player.refused_turn,
+        "answered": player.deliveries.answered,
+        "failed_turn": player.deliveries.failed,
+        "refused_turn": player.deliveries.refused,
         "tasks": [
             {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
             for i, end in enumerate(ends)
@@ -175,7 +197,7 @@ def _can_be_played_again(player: Player) -> bool:
 async def _json_object(request: web.Request) -> dict[str, Any]:
     try:
         value = json.loads(await request.read() or b"{}")
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise ApiError(400, f"the body is not JSON: {exc}") from None
     if not isinstance(value, dict):
         raise ApiError(400, "the body must be a JSON object")

@@ -5,9 +5,11 @@ Only what must change is changed, and each change is named, so that the log can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
+from proxy.outcomes import FINAL_ANSWER, is_control
 from proxy.play import Session
 from proxy.settings import PlayConfig
 from scenarios.history import date_text, gold_history, released_tools
@@ -18,22 +20,31 @@ Body = dict[str, Any]
 _SYSTEM_ROLES = ("system", "developer")
 _DROPPED = ("stop", "response_format")
 """With these a closing text may be cut short or never come."""
+_TOOLS = ("tools", "tool_choice")
+_FUNCTIONS = ("functions", "function_call")
+"""The older dialect of the same two."""
 
 
-def provider_body(body: Body, session: Session, config: PlayConfig) -> tuple[Body, tuple[str, ...]]:
+def provider_body(
+    body: Body, session: Session, config: PlayConfig, *, replaced_user: bool = False
+) -> tuple[Body, tuple[str, ...]]:
     """The request for the provider, and the names of what was changed in the agent's own.
 
     `messages`: the agent's leading messages with the Scenario's date, the earlier Tasks from
-    their References (`gold`), and the current Task from the proxy's own record.
+    their References (`gold`), and the current Task from the proxy's own record. An agent that
+    uses `functions` gets all of it in that dialect. `replaced_user` says that the turn's
+    words took the place of a whole user message, which had no sentinel.
     """
-    sent = {key: value for key, value in body.items() if key not in _DROPPED}
-    changes = ["messages", *(key for key in _DROPPED if key in body)]
-    sent["messages"] = _messages(body["messages"], session)
-    sent["tools"] = _tools(body.get("tools"), session, config)
-    changes.append("tools")
-    if "tool_choice" in sent and sent["tool_choice"] not in ("auto", "none"):
-        sent["tool_choice"] = "auto"
-        changes.append("tool_choice")
+    legacy = speaks_legacy(body)
+    (tools, choice), others = (_FUNCTIONS, _TOOLS) if legacy else (_TOOLS, _FUNCTIONS)
+    dropped = [key for key in (*_DROPPED, *others) if key in body]
+    sent = {key: value for key, value in body.items() if key not in dropped}
+    changes = ["messages", *(["user_message"] if replaced_user else []), *dropped, tools]
+    sent["messages"] = _messages(body["messages"], session, legacy)
+    sent[tools] = _offered(body, session, config)
+    if choice in sent and sent[choice] not in ("auto", "none"):
+        sent[choice] = "auto"
+        changes.append(choice)
     if sent.get("stream") and not sent.get("stream_options"):
         # Without it no tokens are counted; the agent's own stream has the usage only if it asked.
         sent["stream_options"] = {"include_usage": True}
@@ -41,20 +52,36 @@ def provider_body(body: Body, session: Session, config: PlayConfig) -> tuple[Bod
     return sent, tuple(changes)
 
 
+def speaks_legacy(body: Body) -> bool:
+    """Does a request offer its tools as `functions`, the dialect before `tools`?"""
+    return bool(body.get("functions")) and isinstance(body["functions"], list) and not body.get("tools")
+
+
+def control_tools(body: Body, session: Session, config: PlayConfig) -> tuple[str, ...]:
+    """Names of the agent's tools whose calls are no Steps; never one of the Scenario's."""
+    mock = {tool.name for tool in session.scenario.tools}
+    names = [name for name in map(_name, _own_tools(body)) if name is not None]
+    return tuple(name for name in names if _is_kept(name, config) and name not in mock)
+
+
 def leading(messages: Sequence[Any]) -> list[Message]:
     """The agent's own messages up to its first user message."""
     own: list[Message] = []
     for message in messages:
-        if not isinstance(message, dict) or message.get("role") == "user":
+        if not isinstance(message, dict) or message.get("role") in ("user", "tool", "function"):
+            break
+        if message.get("tool_calls") or message.get("function_call"):
+            # An agent that lost the beginning of its history: the rest of it is of earlier turns.
             break
         own.append(message)
     return own
 
 
-def _messages(messages: Sequence[Any], session: Session) -> list[Message]:
+def _messages(messages: Sequence[Any], session: Session, legacy: bool) -> list[Message]:
     assert session.turn is not None
-    history = gold_history(session.scenario, session.turn.task)
-    return [*_dated(leading(messages), date_text(session.scenario)), *history, *session.thread]
+    ours = [*gold_history(session.scenario, session.turn.task), *session.thread]
+    own = _dated(leading(messages), date_text(session.scenario))
+    return [*own, *(_legacy(ours) if legacy else ours)]
 
 
 def _dated(own: list[Message], date: str) -> list[Message]:
@@ -75,14 +102,61 @@ def _with_date(content: Any, date: str) -> Any:
     return f"{content}\n\n{date}" if content else date
 
 
-def _tools(own: Any, session: Session, config: PlayConfig) -> list[Any]:
+def _legacy(messages: Sequence[Message]) -> Iterator[Message]:
+    """The same conversation with `function_call`: one call a message, each followed by its result."""
+    for at, message in enumerate(messages):
+        calls = message.get("tool_calls")
+        if calls:
+            results = takewhile(lambda it: it.get("role") == "tool", messages[at + 1 :])
+            told = {it["tool_call_id"]: it.get("content") for it in results}
+            yield from _one_by_one(message, calls, told)
+        elif message.get("role") != "tool":
+            yield message
+
+
+def _one_by_one(message: Message, calls: Sequence[Message], told: Message) -> Iterator[Message]:
+    said = {key: value for key, value in message.items() if key != "tool_calls"}
+    for call in calls:
+        function = call.get("function") or call.get("custom") or {}
+        name, arguments = function.get("name"), function.get("arguments", function.get("input"))
+        yield {**said, "function_call": {"name": name, "arguments": arguments}}
+        yield {"role": "function", "name": name, "content": told.get(call["id"], "")}
+        # What the LLM said and thought beside its calls it said once.
+        said = {"role": "assistant", "content": None if said.get("content") is None else ""}
+
+
+def _offered(body: Body, session: Session, config: PlayConfig) -> list[Any]:
+    """The Scenario's tools, behind those of the agent's own that stay, in the request's dialect."""
     mock = released_tools(session.scenario)
-    if config.agent_tools == "replace" or not isinstance(own, list):
-        return mock
     names = {tool["function"]["name"] for tool in mock}
-    return [*(tool for tool in own if _name(tool) not in names), *mock]
+    own = [tool for tool in _own_tools(body) if _stays(_name(tool), names, config)]
+    if speaks_legacy(body):
+        return [tool["function"] for tool in (*own, *mock)]
+    return [*own, *mock]
 
 
-def _name(tool: Any) -> Any:
+def _own_tools(body: Body) -> list[Any]:
+    """The agent's tools, in the dialect of `tools` whatever its own."""
+    if speaks_legacy(body):
+        return [{"type": "function", "function": function} for function in body["functions"]]
+    tools = body.get("tools")
+    return tools if isinstance(tools, list) else []
+
+
+def _stays(name: str | None, mock: set[str], config: PlayConfig) -> bool:
+    if name is None:
+        return config.agent_tools == "append"
+    if name in mock or name == FINAL_ANSWER:
+        # By the latter smolagents' agents end a turn: the LLM's text is made such a call.
+        return False
+    return config.agent_tools == "append" or _is_kept(name, config)
+
+
+def _is_kept(name: str, config: PlayConfig) -> bool:
+    return name != FINAL_ANSWER and is_control(name, config.keep_tools)
+
+
+def _name(tool: Any) -> str | None:
     function = tool.get("function") if isinstance(tool, dict) else None
-    return function.get("name") if isinstance(function, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None

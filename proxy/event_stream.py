@@ -8,14 +8,12 @@ import re
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
 from proxy.log.errors import LogError
-from proxy.tail.events import Event, Verdict
+from proxy.tail.events import Event, public
 from proxy.tail.follow import Follower, Wanted, overview
 
 POLL_S = 0.25
@@ -39,12 +37,9 @@ async def send_events(
 
 
 def event_data(event: Event) -> bytes:
-    """One event on the wire. Why a Step was stopped is left out: it names what the Reference allows."""
-    fields: dict[str, Any] = asdict(event)
-    if isinstance(event, Verdict):
-        del fields["reason"]
+    """One event on the wire: what the agent's side may know of it."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-    return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode("ascii")
+    return f"event: {name}\ndata: {json.dumps(public(event))}\n\n".encode("ascii")
 
 
 async def _events(log: Path, wanted: Wanted, stopping: asyncio.Event) -> AsyncIterator[bytes]:

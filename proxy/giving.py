@@ -8,7 +8,8 @@ from typing import Any
 from aiohttp import web
 
 from proxy.journal import Journal
-from proxy.outcomes import as_final_answer
+from proxy.log.errors import LogError
+from proxy.outcomes import Outcome, as_final_answer
 from proxy.respond import break_off, error_response
 from proxy.sessions import AgentRequest, Player
 from proxy.turns import ProviderFailed
@@ -37,23 +38,31 @@ class Giving:
     async def run(self) -> web.StreamResponse:
         exchange_id, turn = self._asked.exchange_id, self._asked.claim.turn
         try:
-            completion = await self._wait(asyncio.ensure_future(self._player.answer(self._asked)))
-            completion = as_final_answer(completion, self._asked.body, f"call_{exchange_id}")
+            outcome = await self._wait(asyncio.ensure_future(self._player.answer(self._asked)))
+            completion = outcome.response
+            if outcome.final:
+                completion = as_final_answer(completion, self._asked.body, f"call_{exchange_id}")
             self._recorded = True
             await self._journal.log.commit(self._journal.given(exchange_id, completion))
             response = await self._write(completion)
             self._journal.delivered(exchange_id)
-            self._player.delivered(turn)
+            if outcome.final:
+                self._player.deliveries.answer(turn)
             return response
         except ProviderFailed as exc:
             if self._response is not None:
-                self._player.not_seen(turn, exc)
+                self._player.deliveries.keep_failure(turn, exc)
             failure = failure_response(exc)
             response = await self._fail(failure, "provider_error", exc.answer.error_type, str(exc))
-            self._player.told_failure(turn)
+            self._player.deliveries.fail(turn)
             return response
         except ApiError as exc:
             return await self._fail(error_response(exc), "proxy_error", exc.code or exc.type, exc.message)
+        except LogError:
+            if self._response is None:
+                raise
+            break_off(self._request)
+            return self._response
         except (ConnectionError, asyncio.CancelledError) as exc:
             if not self._recorded:
                 self._journal.log.put(self._gone())
@@ -61,7 +70,7 @@ class Giving:
                 raise
             return self._response or web.Response()
 
-    async def _wait(self, work: asyncio.Future[Body]) -> Body:
+    async def _wait(self, work: asyncio.Future[Outcome]) -> Outcome:
         """Waits for the turn; from the first `keep_alive` seconds on, sends signs of life.
 
         Until then nothing is written, so that most failures still get their status.

@@ -21,6 +21,9 @@ class Log(Protocol):
     What `hide` is told is masked in everything written from then on.
     """
 
+    @property
+    def failed(self) -> Exception | None: ...
+
     def hide(self, secret: str) -> None: ...
 
     def put(self, *rows: Row) -> None: ...

@@ -30,6 +30,7 @@ class Loop:
         self._name = name
         self._abandon_after = abandon_after
         self._waiting: set[str] = set()
+        self._giving_up: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(work, name=name)
         self._task.add_done_callback(lambda _: done(self))
 
@@ -43,6 +44,8 @@ class Loop:
     async def join(self, exchange_id: str) -> Outcome:
         """Waits for the turn. Raises ApiError if it is given up, else whatever playing it raises."""
         self._waiting.add(exchange_id)
+        if self._giving_up is not None:
+            self._giving_up.cancel()
         try:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
@@ -52,7 +55,8 @@ class Loop:
         finally:
             self._waiting.discard(exchange_id)
             if not self._waiting and not self._task.done():
-                asyncio.get_running_loop().call_later(self._abandon_after, self._abandon)
+                later = asyncio.get_running_loop().call_later
+                self._giving_up = later(self._abandon_after, self._task.cancel)
 
     async def over(self) -> None:
         """Returns when the turn is over, however."""
@@ -61,7 +65,3 @@ class Loop:
     async def cancel(self) -> None:
         self._task.cancel()
         await self.over()
-
-    def _abandon(self) -> None:
-        if not self._waiting:
-            self._task.cancel()

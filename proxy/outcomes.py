@@ -1,13 +1,16 @@
-"""What an agent is answered at the end of a turn. Pure."""
+"""What an agent is answered: at the end of a turn, or with a call for it to carry out. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from proxy.play import TASK_OVER, Decision, Message
+from scenarios.replies import read_call, read_reply
+from scenarios.types import ToolCall
 
 Body = dict[str, Any]
 
@@ -17,9 +20,13 @@ FINAL_ANSWER = "final_answer"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A whole `chat.completion`: what every request for the turn gets."""
+    """A whole `chat.completion`: what every request for the turn gets.
+
+    `final` is False for calls that the agent has to carry out before the turn goes on.
+    """
 
     response: Body
+    final: bool = True
 
 
 def for_agent(response: Body, message: Message, decision: Decision, spent: Sequence[int]) -> Body:
@@ -31,9 +38,78 @@ def for_agent(response: Body, message: Message, decision: Decision, spent: Seque
         message = {"role": "assistant", "content": TASK_OVER}
     else:
         message = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
+        if isinstance(message.get("content"), list):
+            message["content"] = read_reply(message).content
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
     return {**response, "choices": [choice], "usage": usage}
+
+
+def is_control(name: str, patterns: Iterable[str]) -> bool:
+    """Is this one of the agent's control tools, of which a call is no Step?"""
+    return bool(name) and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def without_control_calls(message: Message, patterns: Sequence[str]) -> tuple[Message, list[ToolCall]]:
+    """An assistant message as it is judged, and the calls of control tools taken out of it.
+
+    `patterns` are names or patterns of the tools. The message itself comes back if there is
+    nothing to take out.
+    """
+    entries = message.get("tool_calls")
+    entries = entries if isinstance(entries, list) else []
+    taken = [call for call in map(read_call, entries) if is_control(call.name, patterns)]
+    judged = dict(message)
+    if taken:
+        left = [entry for entry in entries if not is_control(read_call(entry).name, patterns)]
+        judged = {**judged, "tool_calls": left} if left else _without(judged, "tool_calls")
+    legacy = read_reply({"function_call": message.get("function_call")}).calls
+    if legacy and is_control(legacy[0].name, patterns):
+        judged = _without(judged, "function_call")
+        taken = taken or list(legacy)
+    return (judged, taken) if taken else (message, [])
+
+
+def _without(message: Message, key: str) -> Message:
+    return {name: value for name, value in message.items() if name != key}
+
+
+def handed_over(response: Body, message: Message, spent: Sequence[int], call_id: str) -> Body:
+    """An answer that is nothing but control calls, as the agent gets it: to carry them out.
+
+    `spent` is as in `for_agent`. A call without an id of its own gets `call_id` and its place.
+    """
+    entries = message.get("tool_calls")
+    if isinstance(entries, list) and entries:
+        ids = [read_call(entry).id for entry in entries]
+        own = [it if it and ids.index(it) == at else f"{call_id}{at}" for at, it in enumerate(ids)]
+        entries = [{**entry, "id": it} for entry, it in zip(entries, own, strict=True)]
+        message, reason = {**message, "tool_calls": entries}, "tool_calls"
+    else:
+        reason = "function_call"
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
+    return {**response, "choices": [choice], "usage": usage}
+
+
+def results_of(messages: Sequence[Any], calls: Sequence[ToolCall]) -> list[Message]:
+    """The agent's results of calls that were handed over, in its request's order.
+
+    Known by the id; in the dialect of `functions`, which has none, by the name, and then only
+    what comes after the last assistant message.
+    """
+    ids = [call.id for call in calls if call.id]
+    names = [call.name for call in calls if not call.id]
+    found: list[Message] = []
+    for message in messages:
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "assistant":
+            found = [it for it in found if it["role"] == "tool"]
+        elif (role == "tool" and message.get("tool_call_id") in ids) or (
+            role == "function" and message.get("name") in names
+        ):
+            found.append(message)
+    return found
 
 
 def as_final_answer(response: Body, asked: Body, call_id: str) -> Body:

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from scenarios.assign import assign_calls
 from scenarios.history import observation_text
-from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
-from scenarios.types import Scenario, Task, ToolCall
+from scenarios.matcher import Match, State, start
+from scenarios.steps import Mismatch, take_step
+from scenarios.types import Reply, Scenario, Task, ToolCall
 
 Message = dict[str, Any]
 End = Literal["closed", "stopped", "agent_stopped", "infrastructure"]
@@ -87,13 +88,18 @@ class Decision:
 
     `action`: `observe` (loop on with the provider), `ask` or `close` (the text goes to the
     agent), `stop` (the Task is over; the agent gets `TASK_OVER`). `nodes` are what the
-    matcher took the Step for.
+    matcher took the Step for, `mismatch` is why it took a stopped one for none.
     """
 
     action: Literal["observe", "ask", "close", "stop"]
     nodes: tuple[int, ...] = ()
     served: tuple[Served, ...] = ()
-    reason: str | None = None
+    mismatch: Mismatch | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the Step was stopped, for the log: it names what the Reference allows."""
+        return None if self.mismatch is None else self.mismatch.reason
 
 
 def open_turn(session: Session) -> Session:
@@ -146,12 +152,10 @@ def judge(
     As released, names decide and a wrong Step ends the Task (`--on-mismatch stop`).
     """
     assert session.state is not None
-    state = session.state
-    match = _match(state, content, calls)
+    match = take_step(session.state, Reply(content, tuple(calls)))
     session = replace(session, steps=session.steps + 1, failed=False)
-    if match is None:
-        reason = _mismatch(state, content, calls)
-        return replace(session, ends=(*session.ends, "stopped")), Decision("stop", reason=reason)
+    if isinstance(match, Mismatch):
+        return replace(session, ends=(*session.ends, "stopped")), Decision("stop", mismatch=match)
     if match.kind == "call":
         return _observe(session, message, calls, match, observations)
     thread = (*session.thread, {"role": "assistant", "content": content})
@@ -165,24 +169,6 @@ def judge(
 def _task(session: Session) -> Task:
     assert session.turn is not None
     return session.scenario.tasks[session.turn.task]
-
-
-def _match(state: State, content: str | None, calls: Sequence[ToolCall]) -> Match | None:
-    if calls:
-        return match_calls(state, [call.name for call in calls])
-    return match_text(state) if content else None
-
-
-def _mismatch(state: State, content: str | None, calls: Sequence[ToolCall]) -> str:
-    did = (
-        f"called {', '.join(call.name for call in calls)}"
-        if calls
-        else "text"
-        if content
-        else "an empty reply"
-    )
-    here = " or ".join(" + ".join(names) for names in allowed(state)) or "nothing"
-    return f"{did} where the Reference allows {here}"
 
 
 def _observe(

@@ -155,22 +155,25 @@ class Provider:
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         session: str | None = None,
+        query: str = "",
     ) -> Answer:
         """POST a chat completion and read the answer to its end, stream or not.
 
         `key` is the agent's own, used if the provider has none. `headers` are the
         agent's; what must not leave is taken out. `session` goes into `x-eval-session`.
+        `query` is the agent's, without the question mark, as it was sent.
         """
         authorization = self._authorization or _agent_authorization(key)
         sent = request_headers((headers or {}).items(), authorization, _JSON_BODY)
         sent.append(("Content-Type", "application/json"))
         if session is not None:
             sent.append((SESSION_HEADER, session))
+        path = f"/chat/completions?{query}" if query else "/chat/completions"
         reply = _Reply(bool(body.get("stream")), self._monotonic)
         started_at = self._wall()
         cut: Failure | None = None
         try:
-            response = await self._request("POST", "/chat/completions", sent, dump_json(body))
+            response = await self._request("POST", path, sent, dump_json(body))
             try:
                 await reply.read(response)
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from proxy.claims import begins_anew
 from proxy.registry import Registry
 from proxy.sentinel import Found
 from proxy.sessions import Player
@@ -21,33 +22,38 @@ class Queue:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._first: str | None = None
 
     def player(self, body: dict[str, Any], found: Found | None, request_sha256: str) -> Player:
         """The Session a request belongs to. Raises ApiError for a second conversation at a time."""
-        current, fresh = self._registry.queued, is_fresh(body, found)
-        if current is not None and (not fresh or request_sha256 == self._first):
-            return current
-        if current is not None and current.main not in (None, thread_of(body)):
-            # A call on the side, as agents make them, is no second conversation.
-            return current
-        if current is not None and not current.session.over:
+        registry, current = self._registry, self._registry.queued
+        if current is None or (current.done and self._is_next(current, body, found)):
+            if found is None:
+                raise ApiError(
+                    400,
+                    f"no session is open on this address and no user message holds [[next-user-turn]]: "
+                    f"prompt the agent with it, or {WAYS}",
+                    code="no_session",
+                )
+            registry.queued, registry.queued_first = self._next(), request_sha256
+            return registry.queued
+        if request_sha256 != registry.queued_first and self._is_another(current, body, found):
             raise ApiError(
                 400,
                 f"session {current.row.name} is open on this address and another conversation begins: "
                 f"to play several at a time, {WAYS}",
                 code="session_is_open",
             )
-        if found is None:
-            raise ApiError(
-                400,
-                f"no session is open on this address and no user message holds [[next-user-turn]]: "
-                f"prompt the agent with it, or {WAYS}",
-                code="no_session",
-            )
-        self._first = request_sha256
-        self._registry.queued = self._next()
-        return self._registry.queued
+        return current
+
+    def _is_next(self, current: Player, body: dict[str, Any], found: Found | None) -> bool:
+        return found is not None and is_fresh(body, found) and begins_anew(current.main, thread_of(body))
+
+    def _is_another(self, current: Player, body: dict[str, Any], found: Found | None) -> bool:
+        """Does a second conversation begin? Calls on the side, as agents make them, are none."""
+        if current.session.over or current.main is None or not is_fresh(body, found):
+            return False
+        thread = thread_of(body)
+        return thread == current.main or (found is not None and thread.tools and current.main.tools)
 
     def _next(self) -> Player:
         registry = self._registry

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from proxy.log.rows import StepRow, TaskEndRow, ToolCallRow
 from proxy.outcomes import Outcome, for_agent
 from proxy.play import Decision, End, Message, Session, begin, judge, open_turn
-from proxy.wire.chat import completion, reply_of
+from proxy.wire.chat import completion, reply_of, usage_of
 from scenarios.types import ToolCall
 
 if TYPE_CHECKING:
@@ -60,8 +60,15 @@ def end_rows(session_id: str, before: Session, after: Session, now: float) -> li
     return [TaskEndRow(session_id, known + i, end, now) for i, end in enumerate(after.ends[known:])]
 
 
+class ReplayError(Exception):
+    """What is stored of a Session is not what would be decided today; one line."""
+
+
 def replay(session: Session, stored: StoredSession, observations: str) -> tuple[Session, dict[int, Outcome]]:
-    """Plays what is stored of a Session over again: where it stands, and the outcome of each turn."""
+    """Plays what is stored of a Session over again: where it stands, and the outcome of each turn.
+
+    Raises ReplayError where a Step is decided otherwise than it was.
+    """
     outcomes: dict[int, Outcome] = {}
     for turn in stored.turns:
         session = open_turn(session)
@@ -70,12 +77,41 @@ def replay(session: Session, stored: StoredSession, observations: str) -> tuple[
         for step in (step for step in stored.steps if step.turn == turn.turn):
             content, calls = reply_of(step.message)
             session, decision = judge(session, step.message, content, calls, observations)
+            if (decision.action, decision.nodes) != (step.decision, step.nodes):
+                raise ReplayError(
+                    f"session {session.name}, task {step.task + 1}, step {step.step + 1} was decided as "
+                    f"{step.decision!r} and would be {decision.action!r} now: begin a new run"
+                )
             if decision.action != "observe":
-                name = f"chatcmpl-{step.exchange_id}"
-                base = completion(id=name, created=int(step.decided_at), model="")
-                outcomes[turn.turn] = Outcome(for_agent(base, step.message, decision, (0, 0)))
+                given = _given(stored, turn.turn, step)
+                outcomes[turn.turn] = Outcome(for_agent(given, step.message, decision, _tokens(given)))
     if len(stored.ends) > len(session.ends):
         # The last Task was left and no turn was opened after it.
         session = open_turn(session)
     ends = tuple(cast(End, end.end) for end in stored.ends)
-    return replace(session, ends=ends), outcomes
+    return replace(session, ends=ends, failed=session.task_is_open and _has_failed(stored)), outcomes
+
+
+def _given(stored: StoredSession, turn: int, step: StepRow) -> Message:
+    """What the agent was given of the turn besides its text: id, model, time and tokens."""
+    for exchange in stored.exchanges:
+        if exchange.turn == turn and exchange.finish_state == "complete":
+            return completion(
+                id=exchange.response_id or "",
+                created=int(exchange.started_at),
+                model=exchange.response_model or "",
+                usage=exchange.tokens,
+            )
+    return completion(id=f"chatcmpl-{step.exchange_id}", created=int(step.decided_at), model="")
+
+
+def _tokens(response: Message) -> tuple[int, int]:
+    given, made = usage_of(response)
+    return given or 0, made or 0
+
+
+def _has_failed(stored: StoredSession) -> bool:
+    """Was the provider's failure the last that the open turn came to?"""
+    turn = stored.turns[-1].turn
+    ended = [ex.finish_state for ex in stored.exchanges if ex.turn == turn and ex.finish_state != "pending"]
+    return ended[-1:] == ["provider_error"]

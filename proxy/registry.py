@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from proxy.claims import begins_anew
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
-from proxy.log.rows import SessionRow
+from proxy.log.rows import PlannedRow, SessionRow
 from proxy.play import Session
 from proxy.sessions import Player, session_name
 from proxy.settings import PlayConfig
+from proxy.threads import Thread
 from proxy.turns import Providing
 from proxy.wire.errors import INVALID_REQUEST, ApiError
 from scenarios.types import Scenario
@@ -18,11 +20,13 @@ from scenarios.types import Scenario
 QUEUED = "queue"
 """How a Session is found that no request names."""
 
-_NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9]\d{0,5})")
+_NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9][0-9]{0,5})")
 
 
 class Registry:
-    """The Sessions of one Run. `queued` is the last one that was found by the queue."""
+    """The Sessions of one Run. `queued` is the last one that was found by the queue, and
+    `queued_first` the sha256 of the request that opened it.
+    """
 
     def __init__(
         self,
@@ -39,14 +43,15 @@ class Registry:
         self._providing = providing
         self._config = config
         self.queued: Player | None = None
+        self.queued_first: str | None = None
         self._latest: dict[str, int] = {}
         self._superseded: list[Player] = []
 
-    def player(self, name: str, *, first_turn: bool = False) -> Player:
+    def player(self, name: str, *, begins: Thread | None = None) -> Player:
         """The Session called `name`. A bare scenario id means its open epoch, or its next one.
 
-        `first_turn` says that the request begins a conversation: only such a request opens
-        another epoch after one that is over. Raises ApiError for a name that fits nothing.
+        `begins` is the thread of a request that begins a conversation: only such a request
+        opens another epoch after one that is over. Raises ApiError for a name that fits nothing.
         """
         if name in self.players:
             return self.players[name]
@@ -54,7 +59,7 @@ class Registry:
             epoch = self._latest.get(name, 0)
             if epoch:
                 latest = self.players[session_name(name, epoch)]
-                if not (latest.session.over and first_turn):
+                if not (latest.done and begins and begins_anew(latest.main, begins)):
                     return latest
             return self.open(name, epoch + 1)
         match = _NAME.fullmatch(name)
@@ -68,17 +73,36 @@ class Registry:
             "session_not_found",
         )
 
+    def known(self, name: str | None) -> Player | None:
+        """The Session that a name means, if it is there already."""
+        latest = session_name(name, self._latest[name]) if name in self._latest else name
+        return self.players.get(latest or "")
+
     def open(self, scenario_id: str, epoch: int) -> Player:
         """The Session of this Scenario and epoch, opened if it is not there yet."""
         known = self.players.get(session_name(scenario_id, epoch))
         return known or self._begin(scenario_id, epoch, attempt=1)
 
-    def next_attempt(self, player: Player) -> Player:
-        """Begins a Session anew; what was played of it stays in the log, unscored."""
-        player.supersede()
+    def next_attempt(self, player: Player, request_sha256: str | None = None) -> Player:
+        """Begins a Session anew; what was played of it stays in the log, unscored.
+
+        `request_sha256` is of the request that begins it.
+        """
+        player.deliveries.end()
         self._superseded.append(player)
         row = player.row
-        return self._begin(row.scenario_id, row.epoch, row.attempt + 1)
+        following = self._begin(row.scenario_id, row.epoch, row.attempt + 1)
+        if self.queued is player:
+            self.queued, self.queued_first = following, request_sha256
+        return following
+
+    async def plan(self, sessions: Sequence[tuple[str, int]]) -> None:
+        """Writes down the (scenario id, epoch) that are going to be played."""
+        rows = [
+            PlannedRow(self._run_id, scenario, self.scenarios[scenario].hash, epoch)
+            for scenario, epoch in sessions
+        ]
+        await self._journal.log.commit(*rows)
 
     def next_epoch(self, scenario_id: str) -> int:
         return self._latest.get(scenario_id, 0) + 1
@@ -91,7 +115,7 @@ class Registry:
             player = self._add(session.row)
             player.restore(session)
             if any(exchange.correlation == QUEUED for exchange in session.exchanges):
-                self.queued = player
+                self.queued, self.queued_first = player, session.exchanges[0].request_sha256
 
     async def close(self) -> None:
         for player in (*self.players.values(), *self._superseded):

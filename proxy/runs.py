@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from proxy.log.restore import StoredRun, read_run, read_runs
@@ -35,11 +34,17 @@ class ChosenRun:
 def choose_run(settings: Settings, files: Sequence[ScenarioFile], now: float, suffix: str) -> ChosenRun:
     """Raises RunError where `resume` finds no Run of this configuration. `suffix` makes ids unique."""
     row = new_run(settings, files, now, suffix)
-    last = _last_run(settings.log) if settings.runs != "new" else None
-    if last is not None and last.config_hash == row.config_hash:
-        return ChosenRun(last, read_run(settings.log, last.id))
+    if settings.runs == "new":
+        return ChosenRun(row)
+    runs = read_runs(settings.log) if settings.log.exists() else ()
+    if settings.resume_run is not None:
+        runs = tuple(run for run in runs if run.id == settings.resume_run)
+    same = [run for run in runs if run.config_hash == row.config_hash]
+    # `continue` is about the run that was played last, `resume` about the last that can be.
+    if same and (settings.runs == "resume" or same[-1] == runs[-1]):
+        return ChosenRun(same[-1], read_run(settings.log, same[-1].id))
     if settings.runs == "resume":
-        raise RunError(_why_not(settings.log, last, row))
+        raise RunError(_why_not(settings, runs[-1] if runs else None, row))
     return ChosenRun(row)
 
 
@@ -75,14 +80,11 @@ def shown_provider(provider: str) -> str:
     return provider if provider.startswith(SIMULATED) else display_url(provider)
 
 
-def _last_run(log: Path) -> RunRow | None:
-    runs = read_runs(log) if log.exists() else ()
-    return runs[-1] if runs else None
-
-
-def _why_not(log: Path, last: RunRow | None, wanted: RunRow) -> str:
+def _why_not(settings: Settings, last: RunRow | None, wanted: RunRow) -> str:
+    log = settings.log
     if last is None:
-        return f"{log} has no run to resume: leave --resume out to begin one"
+        which = "run to resume" if settings.resume_run is None else f"run {settings.resume_run}"
+        return f"{log} has no {which}: leave --resume out to begin one"
     differing = [
         f"{key} was {_json(last.config.get(key))}, is {_json(value)}"
         for key, value in wanted.config.items()

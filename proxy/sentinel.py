@@ -12,7 +12,7 @@ from typing import Any
 Message = dict[str, Any]
 
 PATTERN = re.compile(
-    r"\[\[next-user-turn(?:\s+(?P<turn>\d{1,9}))?(?:\s+session=(?P<session>[A-Za-z0-9._~-]+))?\s*\]\]"
+    r"\[\[next-user-turn(?:\s+(?P<turn>[0-9]{1,9}))?(?:\s+session=(?P<session>[A-Za-z0-9._~-]+))?\s*\]\]"
 )
 
 
@@ -35,15 +35,29 @@ def prompt(turn: int) -> str:
 
 
 def find(messages: Sequence[Any]) -> Found | None:
-    """The last sentinel in a user message, or None. A sentinel quoted elsewhere is no prompt."""
-    for message in reversed(messages):
-        if not isinstance(message, dict) or message.get("role") != "user":
-            continue
+    """The last sentinel in what the user says now, or None. A sentinel quoted elsewhere is no prompt.
+
+    Now is after the last answer. Where nothing of the user's follows that (a tool's result does,
+    or the agent put words into the assistant's mouth), it is the user's last message.
+    """
+    said = [message for message in _since_last_answer(messages) if _is_user(message)]
+    for message in reversed(said or [message for message in messages if _is_user(message)][-1:]):
         matches = [match for text in _texts(message.get("content")) for match in PATTERN.finditer(text)]
         if matches:
             turn = matches[-1]["turn"]
             return Found(message, int(turn) if turn else None, matches[-1]["session"])
     return None
+
+
+def _since_last_answer(messages: Sequence[Any]) -> Sequence[Any]:
+    for position in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[position], dict) and messages[position].get("role") == "assistant":
+            return messages[position + 1 :]
+    return messages
+
+
+def _is_user(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "user"
 
 
 def last_user_message(messages: Sequence[Any]) -> Message | None:

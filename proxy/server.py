@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -14,9 +15,11 @@ from aiohttp import web
 
 from proxy.app import Agents, build_app
 from proxy.control import Control
+from proxy.in_use import InUse, claimed
 from proxy.journal import Journal
 from proxy.log.writer import LogWriter
 from proxy.provider import Provider
+from proxy.record import ReplayError
 from proxy.recording import Recorder
 from proxy.registry import Registry
 from proxy.runs import SIMULATED, ChosenRun, RunError, choose_run, scenario_rows
@@ -67,11 +70,16 @@ async def running(
         except ValueError as exc:
             raise StartError(str(exc)) from exc
         bound = stack.enter_context(_bound(settings))
+        if settings.runs == "resume" and not settings.log.exists():
+            raise StartError(f"{settings.log}: no such log, so no run to resume")
         log = stack.enter_context(LogWriter.open(settings.log, now=now))
         try:
             run = choose_run(settings, files, now(), secrets.token_hex(2))
-        except RunError as exc:
+            stack.enter_context(claimed(settings.log, run.row.id))
+        except (RunError, InUse) as exc:
             raise StartError(str(exc)) from exc
+        # Whoever has the Run next finds in the log what was done here.
+        stack.push_async_callback(log.commit)
         own_key = environ.get(DEFAULT_KEY_ENV) or None
         for secret in filter(None, (key, own_key, *provider.endpoint.secrets)):
             log.hide(secret)
@@ -83,6 +91,7 @@ async def running(
         if registry is not None:
             stack.push_async_callback(registry.close)
         token = settings.token or secrets.token_urlsafe(24)
+        log.hide(token)
         about = {"run": run.row.id, "config": run.row.config}
         agents = Agents(
             registry,
@@ -91,7 +100,8 @@ async def running(
             keep_alive=settings.keep_alive,
             own_key=own_key,
         )
-        app = build_app(agents, None if registry is None else Control(registry, token, about, settings.log))
+        control = None if registry is None else Control(registry, token, about, settings.log)
+        app = build_app(agents, control, journal)
         url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)
@@ -111,7 +121,10 @@ def _registry(
     )
     registry = Registry(run.row.id, scenarios, journal, providing, settings.play)
     if run.stored is not None:
-        registry.restore(run.stored.sessions)
+        try:
+            registry.restore(run.stored.sessions)
+        except ReplayError as exc:
+            raise StartError(f"{settings.log}: {exc}") from exc
     return registry
 
 
@@ -136,6 +149,8 @@ def _provider_key(settings: Settings, environ: Mapping[str, str]) -> str | None:
 
 def _bound(settings: Settings) -> socket.socket:
     """A socket at the wanted address: had before the log is touched, which a busy port is no reason for."""
+    if not settings.host:
+        raise StartError("--host is empty, which would mean every address of this machine: name one")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -157,7 +172,13 @@ def _bound(settings: Settings) -> socket.socket:
 
 
 async def _listen(stack: AsyncExitStack, app: web.Application, bound: socket.socket) -> str:
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
+    # What aiohttp says of a request that it cannot read quotes the request, keys and all.
+    silent = logging.getLogger("proxy.silent")
+    silent.propagate = False
+    silent.addHandler(logging.NullHandler())
+    runner = web.AppRunner(
+        app, handler_cancellation=True, access_log=None, logger=silent, shutdown_timeout=DRAIN_S
+    )
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     await web.SockSite(runner, bound).start()

@@ -6,18 +6,19 @@ for again joins the loop that runs or gets its stored outcome, and a turn never 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from proxy import sentinel
+from proxy.claims import Claim, Position, claim_of
+from proxy.conversation import control_tools
+from proxy.deliveries import Deliveries
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import Row, SessionRow, TurnBegunRow, TurnRow
 from proxy.loop import Loop
-from proxy.outcomes import Outcome, for_agent
+from proxy.outcomes import Outcome, for_agent, handed_over, results_of, without_control_calls
 from proxy.play import (
     SESSION_OVER,
     Decision,
@@ -32,7 +33,7 @@ from proxy.provider import Answer
 from proxy.record import end_rows, replay, step_row
 from proxy.sentinel import Found
 from proxy.settings import PlayConfig
-from proxy.threads import Thread, side_reason, thread_of
+from proxy.threads import Thread, followed, thread_of
 from proxy.turns import ProviderFailed, Providing
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
 from proxy.wire.errors import INVALID_REQUEST, ApiError
@@ -41,28 +42,18 @@ Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What a request is in its Session: a request for turn `turn`, or a side call for a reason.
-
-    `message` is the agent's user message that the turn's words go into; `whole` says that it
-    has no sentinel and is replaced altogether.
-    """
-
-    turn: int
-    message: Message | None = None
-    whole: bool = False
-    side: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class AgentRequest:
-    """An agent's request for a turn: its exchange, what it claims, its body."""
+    """An agent's request for a turn: its exchange, what it claims, its body.
+
+    `query` is what stood behind its path, for the provider; `key` is the provider's.
+    """
 
     exchange_id: str
     claim: Claim
     body: Body
     headers: Mapping[str, str]
     key: str | None
+    query: str = ""
 
 
 class Player:
@@ -77,19 +68,16 @@ class Player:
         self.input_tokens = 0
         self.output_tokens = 0
         self.provider_errors = 0
+        self.deliveries = Deliveries()
         self._journal = journal
         self._providing = providing
         self._config = config
         self._recorded = False
-        self._superseded = False
         self._numbered = False
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
-        self._unseen: dict[int, ProviderFailed] = {}
-        self._delivered: set[int] = set()
-        self.failed_turn = 0
-        self.refused_turn = 0
-        self._changed = asyncio.Event()
+        self._spent = (0, 0)
+        self._handed: Outcome | None = None
         self._loop: Loop | None = None
 
     @property
@@ -97,16 +85,26 @@ class Player:
         """The number of the last opened turn; 0 before the first."""
         return self.session.turn.number if self.session.turn else 0
 
-    async def open_turn(self, *, wait: bool = False) -> int | None:
+    @property
+    def done(self) -> bool:
+        """The Session is over, and its last answer is not still to be given."""
+        unheard = self.turn in self._outcomes and not self.deliveries.has_answer(self.turn)
+        return self.session.over and not unheard
+
+    async def open_turn(self, *, after: int | None = None, wait: bool = False) -> int | None:
         """The user speaks next: the new turn's number, or None when the Session is over.
 
-        What is still being played is given up, or first played to its end (`wait`).
+        What is still being played is given up, or first played to its end (`wait`). With
+        `after`, the turn behind that one: should it be open already, it is not passed over.
         """
         self._numbered = True
         if wait and self._loop is not None:
             await self._loop.over()
-        await self._cancel_loop()
+        if after is None or after >= self.turn:
+            await self._cancel_loop()
         before = self.turn
+        if after is not None and after < before:
+            return before
         self._open()
         return self.turn if self.turn != before else None
 
@@ -121,18 +119,24 @@ class Player:
         await self._journal.log.commit()
 
     def claim(self, body: Body, found: Found | None) -> Claim:
-        """What a request is. Raises ApiError for a turn that cannot be."""
-        thread = thread_of(body)
-        self._numbered = self._numbered or bool(found and found.turn)
-        number = self._wanted(found)
-        begun = self.session.begun >= number
-        numbered = found is not None and found.turn is not None
-        reason = side_reason(self.main, thread, prompted=found is not None, numbered=numbered, begun=begun)
-        message = found.message if found else sentinel.last_user_message(body["messages"])
-        if reason is not None or message is None:
-            return Claim(number, side=reason or "no user message in it")
-        self.main = thread
-        return Claim(number, message, whole=found is None)
+        """What a request is; changes nothing. Raises ApiError for a turn that cannot be."""
+        at = Position(
+            name=self.row.name,
+            turn=self.turn,
+            begun=self.session.begun,
+            over=self.session.over,
+            delivered=self.deliveries.has_answer(self.turn),
+            main=self.main,
+            numbered=self._numbered,
+        )
+        return claim_of(at, body, found, answers=bool(self._results(body)))
+
+    def accept(self, claim: Claim) -> None:
+        """The request is let in: from now on the conversation is known by it."""
+        self.record()
+        self._numbered = self._numbered or claim.numbered
+        if claim.side is None:
+            self.main = followed(self.main, claim.thread)
 
     def takes_over(self, body: Body, found: Found | None) -> bool:
         """Was the conversation so far only a call on the side of the one that begins here?
@@ -146,19 +150,22 @@ class Player:
 
     def fill_side_call(self, raw: bytes, claim: Claim) -> bytes:
         """The body of a side call with the user's words; binds the first turn without starting it."""
-        if self.turn == 0 or (claim.turn == self.turn + 1 and self._numbered):
+        waits = self.session.task_is_open and self.session.reply is None
+        if self.turn == 0 or (claim.turn == self.turn + 1 and self._numbered and not waits):
             self._open()
         words = self._words.get(claim.turn) or self._words.get(self.turn)
         return raw if words is None else sentinel.fill_raw(raw, words, self._words)
 
-    async def answer(self, request: AgentRequest) -> Body:
-        """The completion for a turn. Raises ApiError, and ProviderFailed if there is none."""
+    async def answer(self, request: AgentRequest) -> Outcome:
+        """What a turn comes to. Raises ApiError, and ProviderFailed if it comes to nothing."""
         number = request.claim.turn
         while True:
-            if number in self._unseen:
-                raise self._unseen.pop(number)
+            if failure := self.deliveries.take_failure(number):
+                raise failure
             if number in self._outcomes:
-                return self._outcomes[number].response
+                return self._outcomes[number]
+            if self._handed is not None and number == self.turn and not self._take_results(request.body):
+                return self._handed
             loop = self._loop
             if loop is not None and loop.turn != number:
                 # Requests of one Session are answered in order.
@@ -168,54 +175,11 @@ class Player:
                 if number > self.turn:
                     self._open()
                 if number > self.turn:
-                    return self._own_answer(request, SESSION_OVER)
+                    return Outcome(self._own_answer(request, SESSION_OVER))
                 if number < self.turn:
                     raise self._turn_is_over(number)
                 loop = self._start_loop(number, request)
-            return (await loop.join(request.exchange_id)).response
-
-    @property
-    def answered(self) -> int:
-        """The last turn whose terminal event was written out to the agent; 0 if none was."""
-        return max(self._delivered, default=0)
-
-    def delivered(self, turn: int) -> None:
-        """The turn's terminal event was written out to the agent."""
-        self._delivered.add(turn)
-        self._notify()
-
-    def told_failure(self, turn: int) -> None:
-        """The agent was told that the turn cannot be answered."""
-        self.failed_turn = turn
-        self._notify()
-
-    def refused(self, turn: int) -> None:
-        """A request that the agent made for the turn, or while it was on, was not let in."""
-        self.refused_turn = turn
-        self._notify()
-
-    async def settled(self, turn: int, timeout: float) -> None:
-        """Returns when the turn was answered or failed, at the latest after `timeout` seconds.
-
-        Also when another attempt has taken over: then it is that one's turn.
-        """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                while not self._superseded and turn > max(self.answered, self.failed_turn, self.refused_turn):
-                    await self._changed.wait()
-
-    def supersede(self) -> None:
-        """Another attempt takes this one's place."""
-        self._superseded = True
-        self._notify()
-
-    def _notify(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
-
-    def not_seen(self, turn: int, failure: ProviderFailed) -> None:
-        """A failure could not be told with its status: the re-sent request gets it."""
-        self._unseen[turn] = failure
+            return await loop.join(request.exchange_id)
 
     async def close(self) -> None:
         await self._cancel_loop()
@@ -225,30 +189,11 @@ class Player:
         self._recorded = True
         self.session, self._outcomes = replay(self.session, stored, self._config.observations)
         self._words = {turn.turn: turn.text for turn in stored.turns}
-        self._delivered = {
-            exchange.turn for exchange in stored.exchanges if exchange.delivered_at is not None
-        }
+        self.deliveries.restore(stored)
+        if stored.thread:
+            self.main = Thread(stored.thread["system"], stored.thread["tools"])
+            self._numbered = stored.thread["numbered"]
         self.input_tokens, self.output_tokens = stored.tokens
-
-    def _boundary(self) -> int:
-        """The turn that a prompt without a number means: the next one, once the last was delivered."""
-        fresh = self.turn == 0 or self.turn in self._delivered
-        return self.turn + 1 if fresh else self.turn
-
-    def _wanted(self, found: Found | None) -> int:
-        """Which turn a request is about: its number binds."""
-        if found is None:
-            return max(self.turn, 1) if self._numbered else self._boundary()
-        if found.turn is None:
-            return self._boundary()
-        if found.turn > self.turn + 1 and not self.session.over:
-            raise ApiError(
-                400,
-                f"turn {found.turn} has not been opened: session {self.row.name} is at turn {self.turn}; "
-                f"prompt the agent with {sentinel.prompt(self.turn + 1)}",
-                code="turn_not_open",
-            )
-        return found.turn
 
     def _turn_is_over(self, number: int) -> ApiError:
         return ApiError(
@@ -265,6 +210,7 @@ class Player:
         turn = self.session.turn
         if turn is not None and turn != before.turn:
             self._words[turn.number] = turn.words
+            self._spent, self._handed = (0, 0), None
             rows.append(TurnRow(self.row.id, turn.number, turn.task, turn.kind, turn.words, now))
         self._journal.log.put(*rows)
 
@@ -281,8 +227,25 @@ class Player:
     def _finish_loop(self, loop: Loop) -> None:
         if self._loop is loop:
             self._loop = None
-        if loop.outcome is not None:
+        if loop.outcome is not None and loop.outcome.final:
             self._outcomes[loop.turn] = loop.outcome
+        elif loop.outcome is not None and loop.turn == self.turn:
+            self._handed = loop.outcome
+
+    def _results(self, body: Body) -> list[Message]:
+        """The agent's results of the calls that it was given to carry out."""
+        handed = read_message(self._handed.response) if self._handed else None
+        return results_of(body["messages"], reply_of(handed)[1]) if handed else []
+
+    def _take_results(self, body: Body) -> bool:
+        """Puts them into the thread, so that the LLM sees them; False if there are none."""
+        results = self._results(body)
+        if self._handed is None or not results:
+            return False
+        handed = read_message(self._handed.response)
+        self.session = replace(self.session, thread=(*self.session.thread, handed or {}, *results))
+        self._handed = None
+        return True
 
     async def _cancel_loop(self) -> None:
         if self._loop is not None:
@@ -291,21 +254,27 @@ class Player:
     async def _play(self, request: AgentRequest) -> Outcome:
         """Plays the current turn to its end; goes on after the last accepted Step."""
         self._begin(request.claim)
-        spent = (0, 0)
+        controls = control_tools(request.body, self.session, self._config)
         while True:
             try:
-                exchange_id, answer = await self._providing.step(self.row, self.session, request)
+                exchange_id, answer = await self._providing.step(
+                    self.row, self.session, request, replaced_user=request.claim.whole
+                )
             except ProviderFailed:
                 self.provider_errors += 1
                 self.session = provider_failed(self.session)
                 raise
             response, message = answer.response, read_message(answer.response)
             assert response is not None and message is not None
-            given, made = self._count(answer)
-            spent = (spent[0] + given, spent[1] + made)
+            self._count(answer)
+            message, control = without_control_calls(message, controls)
+            if control and not reply_of(message)[1]:
+                self._journal.log.put(self._journal.answered(exchange_id, answer))
+                whole = read_message(response) or {}
+                return Outcome(handed_over(response, whole, self._spent, f"call_{exchange_id}"), final=False)
             decision = self._decide(exchange_id, answer, message)
             if decision.action != "observe":
-                return Outcome(for_agent(response, message, decision, spent))
+                return Outcome(for_agent(response, message, decision, self._spent))
 
     def _begin(self, claim: Claim) -> None:
         turn, message = self.session.turn, claim.message
@@ -316,13 +285,15 @@ class Player:
         else:
             said = sentinel.fill(message, turn.words, self._words)
         self.session = begin(self.session, said)
-        self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said))
+        known = self.main or claim.thread
+        thread = {"system": known.system, "tools": known.tools, "numbered": self._numbered}
+        self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread))
 
-    def _count(self, answer: Answer) -> tuple[int, int]:
+    def _count(self, answer: Answer) -> None:
         given, made = (count or 0 for count in usage_of(answer.response))
         self.input_tokens += given
         self.output_tokens += made
-        return given, made
+        self._spent = (self._spent[0] + given, self._spent[1] + made)
 
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
         before = self.session

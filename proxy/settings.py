@@ -26,6 +26,8 @@ class PlayConfig:
 
     `observations`: `matched` gives every call the Observation it asked for; `released`
     repeats the order of the released harness, which swaps them (facts: section 5, rows 1, 2).
+    `keep_tools` are patterns (`fnmatch`, case counts) of the agent's control tools: handoffs
+    and the like, which stay beside the Scenario's and whose calls are no Steps.
     """
 
     history: Literal["gold"] = "gold"
@@ -33,6 +35,7 @@ class PlayConfig:
     on_mismatch: Literal["stop"] = "stop"
     agent_tools: Literal["replace", "append"] = "replace"
     observations: Literal["matched", "released"] = "matched"
+    keep_tools: tuple[str, ...] = ("transfer_to_*",)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -41,6 +44,7 @@ class PlayConfig:
             "on_mismatch": self.on_mismatch,
             "agent_tools": self.agent_tools,
             "observations": self.observations,
+            "keep_tools": list(self.keep_tools),
         }
 
 
@@ -51,8 +55,8 @@ class Settings:
     `scenarios` are files, or the word that means the bundled ones; without any, the proxy
     only records. `provider` is a base URL or `sim:POLICY`. `provider_key_env` names the environment
     variable that holds the provider's key; None means the agent's own key is passed on.
-    `agent` is what drives the agent, for the record. `token` opens the control API; None
-    makes one up.
+    `resume_run` is the one Run to resume. `agent` is what drives the agent, for the record. `token`
+    opens the control API; None makes one up.
     `keep_alive` is in seconds: how long the first byte is put off and how often a sign of
     life follows; `abandon_after` how long a provider request outlives its agent.
     """
@@ -69,6 +73,7 @@ class Settings:
     agent: str | None = None
     provider_retries: int = 3
     runs: RunChoice = "new"
+    resume_run: str | None = None
     token: str | None = None
     keep_alive: float = 5.0
     abandon_after: float = 5.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Body = dict[str, Any]
@@ -21,10 +21,14 @@ WITH_TOOLS = "with tools, which the conversation has not"
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """What tells a conversation: a hash of its leading system texts, and if it has tools."""
+    """What tells a conversation: a hash of its leading system texts, and if it has tools.
+
+    `results` says that the request has tool results in it, which tells nothing by itself.
+    """
 
     system: str
     tools: bool
+    results: bool = field(default=False, compare=False)
 
 
 def thread_of(body: Body) -> Thread:
@@ -34,11 +38,34 @@ def thread_of(body: Body) -> Thread:
             break
         texts.append(message.get("content"))
     digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
-    return Thread(digest, bool(body.get("tools") or body.get("functions")))
+    results = any(_is_result(message) for message in body["messages"])
+    return Thread(digest, bool(body.get("tools") or body.get("functions")), results)
+
+
+def _is_result(message: Any) -> bool:
+    if not isinstance(message, dict):
+        return False
+    return message.get("role") in ("tool", "function") or message.get("type") == "function_call_output"
+
+
+def followed(main: Thread | None, thread: Thread) -> Thread:
+    """The conversation after one more request of it: a last call without tools changes nothing."""
+    return main if main is not None and _is_last_call(main, thread) else thread
+
+
+def _is_last_call(main: Thread, thread: Thread) -> bool:
+    """An agent at its limit of rounds asks once more without tools, for a text at last."""
+    return thread.system == main.system and main.tools and not thread.tools and thread.results
 
 
 def side_reason(
-    main: Thread | None, thread: Thread, *, prompted: bool, numbered: bool, begun: bool
+    main: Thread | None,
+    thread: Thread,
+    *,
+    prompted: bool,
+    numbered: bool,
+    begun: bool,
+    answers: bool = False,
 ) -> str | None:
     """Why a request is a side call; None if it belongs to the conversation.
 
@@ -47,8 +74,12 @@ def side_reason(
     conversation has already asked for that turn. A conversation whose system prompt changes
     from turn to turn (a clock in it, say) is known by being the first to ask for a turn; one
     without tools, only if the turn has a number: else it could be a title for the last one.
+    `answers` says that it brings the result of a call that the agent was given to carry out:
+    after a handoff the conversation goes on with another system prompt and other tools.
     """
-    if thread == main:
+    if thread == main or answers:
+        return None
+    if main is not None and _is_last_call(main, thread):
         return None
     if not prompted:
         return NO_TURN

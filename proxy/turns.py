@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
 from proxy.conversation import provider_body
@@ -43,6 +45,8 @@ class Asked(Protocol):
     def headers(self) -> Mapping[str, str]: ...
     @property
     def key(self) -> str | None: ...
+    @property
+    def query(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,15 @@ class Providing:
     abandon_after: float = 5.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def step(self, row: SessionRow, session: Session, asked: Asked) -> tuple[str, Answer]:
+    async def step(
+        self, row: SessionRow, session: Session, asked: Asked, *, replaced_user: bool = False
+    ) -> tuple[str, Answer]:
         """(exchange id, answer with a message in it). The exchange is finished by the caller.
 
-        Raises ProviderFailed when the last try failed too.
+        `replaced_user` is for the row, see `provider_body`. Raises ProviderFailed when the
+        last try failed too.
         """
-        body, changes = provider_body(asked.body, session, self.config)
+        body, changes = provider_body(asked.body, session, self.config, replaced_user=replaced_user)
         if self.model is not None:
             body, changes = {**body, "model": self.model}, (*changes, "model")
         turn = session.turn.number if session.turn else None
@@ -79,13 +86,17 @@ class Providing:
             self.journal.log.put(self.journal.answered(exchange_id, answer))
             if attempt == self.retries or not may_pass(answer):
                 raise ProviderFailed(answer)
-            await self.sleep(wait_before(attempt, answer))
+            await self.sleep(wait_before(attempt, answer, self.journal.now()))
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _ask(self, exchange_id: str, body: Body, asked: Asked, name: str) -> Answer:
         try:
             return await self.provider.complete(
-                body, key=asked.key, headers=asked.headers, session=name if self.simulated else None
+                body,
+                key=asked.key,
+                headers=asked.headers,
+                session=name if self.simulated else None,
+                query=asked.query,
             )
         except asyncio.CancelledError:
             given_up = self.journal.failed(
@@ -108,13 +119,16 @@ def may_pass(answer: Answer) -> bool:
     return answer.finish_state in ("provider_abort", "error_event")
 
 
-def wait_before(attempt: int, answer: Answer) -> float:
-    """Seconds until the next try: what the provider asks for, else twice as long each time."""
-    asked = _retry_after(answer.headers)
+def wait_before(attempt: int, answer: Answer, now: float) -> float:
+    """Seconds until the next try: what the provider asks for, else twice as long each time.
+
+    `now` is in Unix seconds: the provider may name a date (RFC 9110, section 10.2.3).
+    """
+    asked = _retry_after(answer.headers, now)
     return min(_FIRST_WAIT * 2**attempt if asked is None else asked, _LONGEST_WAIT)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name, "")) * unit
@@ -122,4 +136,15 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
-    return None
+    until = _date(headers.get("retry-after", ""))
+    # A date that is over may be due to clocks that differ, and says nothing then.
+    return until - now if until is not None and until > now else None
+
+
+def _date(text: str) -> float | None:
+    """An HTTP date in Unix seconds."""
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

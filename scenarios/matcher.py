@@ -129,7 +129,7 @@ def _walk(graph: Graph, spots: Spots, possible: Possible) -> Iterator[Spot]:
             yield from listed
         case Kept(before, batch):
             seen: set[Spot] = set()
-            for spot in _walk(graph, before, _may_take(graph, batch)):
+            for spot in _walk(graph, before, _may_take(graph, batch, possible)):
                 if _allows(graph, spot, batch):
                     yield from _new(seen, _after(graph, spot, batch))
         case Moved(before):
@@ -229,7 +229,8 @@ def _later(graph: Graph, possible: Possible) -> Possible:
     return lambda done, available, slots: possible(done, graph.everything & ~done, graph.size)
 
 
-def _may_take(graph: Graph, batch: Batch) -> Possible:
+def _may_take(graph: Graph, batch: Batch, then: Possible) -> Possible:
+    """May `batch` come next, and after it what `then` asks for?"""
     wanted = mask_of(batch)
     needs = 0
     for node in batch:
@@ -237,7 +238,9 @@ def _may_take(graph: Graph, batch: Batch) -> Possible:
 
     def possible(done: int, available: int, slots: int) -> bool:
         missing = needs & ~done
-        return not done & wanted and not missing & ~available and missing.bit_count() <= slots
+        if done & wanted or missing & ~available or missing.bit_count() > slots:
+            return False
+        return then(done | wanted, available & ~wanted, slots)
 
     return possible
 

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from scenarios.reference import minimal_path
-from scenarios.types import Node, Tool, ToolCall
-
-PlainReply = tuple[str | None, tuple[ToolCall, ...]]
-"""One assistant message: its text and its calls, one of the two empty."""
+from scenarios.types import Node, Reply, Tool, ToolCall
 
 UNKNOWN_TOOL = "no_such_tool"
 TEXT_INSTEAD = "Done."
@@ -22,7 +19,7 @@ class Mutation:
 
     what: str
     node: int | None
-    replies: tuple[PlainReply, ...]
+    replies: tuple[Reply, ...]
 
 
 def required_keys(tool: Tool) -> tuple[str, ...]:
@@ -41,7 +38,7 @@ def steps(nodes: Sequence[Node]) -> tuple[tuple[int, ...], ...]:
     return tuple(split)
 
 
-def reference_replies(nodes: Sequence[Node]) -> tuple[PlainReply, ...]:
+def reference_replies(nodes: Sequence[Node]) -> tuple[Reply, ...]:
     """The replies of an agent that does exactly what the Reference says, in the fewest steps."""
     return tuple(_reply(nodes, step) for step in steps(nodes))
 
@@ -55,12 +52,12 @@ def mutations(tools: Sequence[Tool], nodes: Sequence[Node]) -> Iterator[Mutation
     for at, step in enumerate(path):
         if not nodes[step[0]].is_call:
             continue
-        before, (_, calls), after = played[:at], played[at], played[at + 1 :]
-        spoken: PlainReply = (TEXT_INSTEAD, ())
+        before, calls, after = played[:at], played[at].calls, played[at + 1 :]
+        spoken = Reply(TEXT_INSTEAD)
         yield Mutation("text instead of the call", step[0], (*before, spoken, *after))
         for place, node in enumerate(step):
             rest = (*calls[:place], *calls[place + 1 :])
-            shorter: tuple[PlainReply, ...] = ((None, rest),) if rest else ()
+            shorter = (Reply(None, rest),) if rest else ()
             yield Mutation("the call dropped", node, (*before, *shorter, *after))
             stranger = replace(calls[place], name=_unknown(tools))
             yield Mutation(
@@ -78,14 +75,14 @@ def _added_calls(
     tools: Sequence[Tool],
     nodes: Sequence[Node],
     path: Sequence[tuple[int, ...]],
-    played: tuple[PlainReply, ...],
+    played: tuple[Reply, ...],
 ) -> Iterator[Mutation]:
     """A needless call before everything, before the end, and beside each batch of calls."""
     made = [
         pair
-        for step, (_, calls) in zip(path, played, strict=True)
-        if calls
-        for pair in zip(step, calls, strict=True)
+        for step, reply in zip(path, played, strict=True)
+        if reply.calls
+        for pair in zip(step, reply.calls, strict=True)
     ]
     node: int | None = None
     if made:
@@ -95,25 +92,26 @@ def _added_calls(
     else:
         return
     extra = replace(call, id="call_extra")
-    alone: PlainReply = (None, (extra,))
+    alone = Reply(None, (extra,))
     yield Mutation("a call added before the first step", node, (alone, *played))
     yield Mutation("a call added before the closing text", node, (*played[:-1], alone, played[-1]))
-    for at, (_, calls) in enumerate(played):
-        if calls:
-            again = replace(calls[-1], id="call_extra")
-            more: PlainReply = (None, (*calls, again))
+    for at, reply in enumerate(played):
+        if reply.calls:
+            again = replace(reply.calls[-1], id="call_extra")
+            more = Reply(None, (*reply.calls, again))
             yield Mutation("the call made twice", path[at][-1], (*played[:at], more, *played[at + 1 :]))
 
 
-def _reply(nodes: Sequence[Node], step: tuple[int, ...]) -> PlainReply:
+def _reply(nodes: Sequence[Node], step: tuple[int, ...]) -> Reply:
     first = nodes[step[0]]
     if not first.is_call:
-        return first.observation, ()
-    return None, tuple(ToolCall(f"call_{i}", nodes[i].name, _dump(nodes[i].arguments)) for i in step)
+        return Reply(first.observation)
+    calls = (ToolCall(f"call_{i}", nodes[i].name, _dump(nodes[i].arguments)) for i in step)
+    return Reply(None, tuple(calls))
 
 
-def _with(calls: tuple[ToolCall, ...], place: int, call: ToolCall) -> PlainReply:
-    return None, (*calls[:place], call, *calls[place + 1 :])
+def _with(calls: tuple[ToolCall, ...], place: int, call: ToolCall) -> Reply:
+    return Reply(None, (*calls[:place], call, *calls[place + 1 :]))
 
 
 def _unknown(tools: Sequence[Tool]) -> str:

@@ -43,6 +43,17 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """One assistant message as the LLM sent it, reduced to what is judged (see `replies.read_reply`).
+
+    `content` may be None; `calls` is empty when there were none.
+    """
+
+    content: str | None
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One node of a Reference: an action, what it observes, what it waits for.
 

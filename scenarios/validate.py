@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from scenarios.labels import derived_label
-from scenarios.mutations import PlainReply, mutations, reference_replies, required_keys
+from scenarios.mutations import mutations, reference_replies, required_keys
 from scenarios.reference import minimal_path
-from scenarios.types import Node, Scenario, Task, Tool
+from scenarios.types import Node, Reply, Scenario, Task, Tool
 
 Level = Literal["error", "warning", "note"]
 
@@ -63,7 +63,7 @@ class Verdict(Protocol):
     def reason(self) -> str | None: ...
 
 
-Judge = Callable[[Sequence[Tool], Sequence[Node], Sequence[PlainReply]], Verdict]
+Judge = Callable[[Sequence[Tool], Sequence[Node], Sequence[Reply]], Verdict]
 
 
 def validate(scenario: Scenario, judge: Judge) -> list[Finding]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from scenarios.text import visible
 from scoring.errors_cli import InputError
 from scoring.log import Log, RunInfo, open_log
-from scoring.tables import moment, visible
+from scoring.tables import moment
 
 
 def choose_runs(paths: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Log, RunInfo]]:

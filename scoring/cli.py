@@ -106,8 +106,9 @@ def _print_reports(reports: list[RunReport], output_format: str) -> None:
 
 
 def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:
+    from scenarios.text import visible
     from scoring.metrics import unscored
-    from scoring.tables import unscored_line, visible
+    from scoring.tables import unscored_line
 
     if not empty:
         return f"{', '.join(map(str, logs))}: no run, so nothing to score"

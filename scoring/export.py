@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from scenarios.history import as_sent, date_text, encode, gold_history
 from scenarios.matcher import Match, State, allowed, match_calls, start
 from scenarios.reference import Batch, depth
-from scenarios.types import PSEUDO_ACTIONS, Node, Scenario, Tool
+from scenarios.steps import take_step
+from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Scenario, Tool
 from scoring.arguments import CRASH, check_arguments
 from scoring.transcript import as_text, plain_calls, results, spoken
-from scoring.types import CORRECT, ERROR, JSON, Reply
-from scoring.wildtoolbench import match_reply
+from scoring.types import CORRECT, ERROR, JSON
 
 if TYPE_CHECKING:
     from scoring.log_detail import Message, SessionDetail, StepDetail
@@ -101,7 +101,8 @@ def _play(
     messages = _opening(scenario, number)
     steps: list[_Step] = []
     for reply, detail in (*zip(replies, details, strict=True), (Reply(None), None)):
-        match, _ = match_reply(state, reply)
+        taken = take_step(state, reply)
+        match = taken if isinstance(taken, Match) else None
         steps.append(_Step(state, reply, match, (detail and detail.sent) or messages, detail))
         if match is None or match.kind == "close":
             break

@@ -101,8 +101,8 @@ def export(
 
 def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:
     """The Sessions of a Run and an epoch; those of other epochs are counted on standard error."""
+    from scenarios.text import visible
     from scoring.log_detail import models, session_details
-    from scoring.tables import visible
 
     details = session_details(log, run.id)
     name = model or "+".join(models(details)) or "unknown"
@@ -119,8 +119,8 @@ def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> I
 
 def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen]:
     """Without the Sessions that cannot be told in the format; standard error says why."""
+    from scenarios.text import visible
     from scoring.export import why_unfinished, why_unreadable
-    from scoring.tables import visible
 
     left_out: list[str] = []
     for session in chosen:
@@ -178,7 +178,7 @@ def _folder_name(model: str) -> str:
 
 def _refuse_repeated(sessions: Sequence[Chosen]) -> None:
     """Each scenario once in a file; scenarios that share a number are worth a word."""
-    from scoring.tables import visible
+    from scenarios.text import visible
 
     homes: dict[str, Chosen] = {}
     numbers: dict[str, str] = {}

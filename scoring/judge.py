@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from scenarios.load import ScenarioError, parse_record
-from scenarios.types import Scenario
-from scoring.replies import read_reply
+from scenarios.replies import read_reply
+from scenarios.types import Reply, Scenario
 from scoring.report import verdict
-from scoring.types import JSON, Reply
+from scoring.types import JSON
 from scoring.wildtoolbench import score_task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -11,25 +11,26 @@ import os
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scenarios.load import ScenarioError, parse_record
-from scenarios.types import Scenario
-from scoring.replies import read_reply
-from scoring.types import Reply, TaskTrajectory, Trajectory
+from scenarios.replies import read_reply
+from scenarios.types import Reply, Scenario
+from scoring.types import TaskTrajectory, Trajectory
 
 APPLICATION = "wildtoolbench-proxy"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The schema that is read here: the newest one there is."""
 
 BUSY_SECONDS = 5.0
+NOT_BEGUN = "not begun"
 NOT_PLAYED = "not played"
 NOT_ENDED = "not played to its end"
 
-_ENDED = frozenset({"closed", "stopped", "max_steps", "agent_stopped"})
+_ENDED = frozenset({"closed", "stopped", "agent_stopped"})
 """Endings that are the agent's doing: such a Task is scored."""
 
 _Result = TypeVar("_Result")
@@ -68,7 +69,8 @@ class Log:
     def trajectories(self, run_id: str) -> list[Trajectory]:
         """The last attempt of every Session of a Run, by scenario id in natural order, then epoch.
 
-        Raises LogError, also for a Run that is not there.
+        A Session that was planned and never begun is among them, with none of its Tasks
+        played. Raises LogError, also for a Run that is not there.
         """
         return self.ask(lambda connection: read_trajectories(connection, self.path, run_id))
 
@@ -103,6 +105,10 @@ LAST_ATTEMPTS = """WITH last AS (
 
 _SESSIONS = f"""{LAST_ATTEMPTS} SELECT last.id, name, scenario_id, epoch, hash, record
     FROM last JOIN scenarios ON hash = scenario_hash WHERE place = 1"""
+_NOT_BEGUN = """SELECT planned.scenario_id, planned.epoch, hash, record
+    FROM planned JOIN scenarios ON hash = planned.scenario_hash
+    LEFT JOIN sessions USING (run_id, scenario_id, epoch)
+    WHERE run_id = :run AND sessions.id IS NULL"""
 _STEPS = f"""{LAST_ATTEMPTS} SELECT session_id, task, body
     FROM last JOIN steps ON session_id = last.id JOIN messages ON messages.hash = message
     WHERE place = 1 ORDER BY session_id, task, step"""
@@ -193,23 +199,35 @@ def read_trajectories(connection: sqlite3.Connection, path: Path, run_id: str) -
             name for (name,) in connection.execute("SELECT id FROM runs ORDER BY created_at, rowid")
         )
         raise LogError(f"{path}: has no run {run_id}; it has: {known or 'none'}")
+    known_scenarios = _Scenarios(path)
+    found = [
+        *_begun(connection, known_scenarios, run_id),
+        *_not_begun(connection, known_scenarios, run_id),
+    ]
+    return sorted(found, key=lambda it: (natural(it.scenario.id), it.epoch))
+
+
+def _begun(connection: sqlite3.Connection, scenarios: _Scenarios, run_id: str) -> Iterator[Trajectory]:
     played = _played(connection, run_id)
-    scenarios: dict[str, Scenario] = {}
-    found = []
     for session, name, scenario_id, epoch, digest, record in connection.execute(_SESSIONS, {"run": run_id}):
-        if digest not in scenarios:
-            scenarios[digest] = _scenario(path, scenario_id, record)
-        scenario = scenarios[digest]
+        scenario = scenarios.get(digest, scenario_id, record)
         tasks = tuple(_task(played, (session, task)) for task in range(len(scenario.tasks)))
-        found.append((natural(scenario_id), epoch, Trajectory(name, epoch, scenario, tasks)))
-    return [trajectory for *_, trajectory in sorted(found, key=lambda entry: entry[:2])]
+        yield Trajectory(name, epoch, scenario, tasks)
+
+
+def _not_begun(connection: sqlite3.Connection, scenarios: _Scenarios, run_id: str) -> Iterator[Trajectory]:
+    """The Sessions of the Run's plan that nobody ever opened."""
+    missing = TaskTrajectory((), finished=False, unfinished_reason=NOT_BEGUN)
+    for scenario_id, epoch, digest, record in connection.execute(_NOT_BEGUN, {"run": run_id}):
+        scenario = scenarios.get(digest, scenario_id, record)
+        yield Trajectory(f"{scenario_id}.e{epoch}", epoch, scenario, (missing,) * len(scenario.tasks))
 
 
 def _played(connection: sqlite3.Connection, run_id: str) -> _Played:
     run = {"run": run_id}
     replies: dict[tuple[str, int], list[Reply]] = defaultdict(list)
     for session, task, body in connection.execute(_STEPS, run):
-        replies[session, task].append(_reply(json.loads(body)))
+        replies[session, task].append(read_reply(json.loads(body)))
     failures: dict[tuple[str, int], str | None] = {}
     for session, task, *outcome in connection.execute(_OUTCOMES, run):
         failures[session, task] = _failure(*outcome)
@@ -225,11 +243,11 @@ def _task(played: _Played, key: tuple[str, int]) -> TaskTrajectory:
     replies = tuple(played.replies.get(key, ()))
     ending = played.ends.get(key)
     if ending in _ENDED:
-        return TaskTrajectory(replies)
+        return TaskTrajectory(replies, ending)
     reason = played.failures.get(key) or ending
     if reason is None:
         reason = NOT_ENDED if replies or key in played.begun else NOT_PLAYED
-    return TaskTrajectory(replies, finished=False, unfinished_reason=reason)
+    return TaskTrajectory(replies, ending, finished=False, unfinished_reason=reason)
 
 
 def _failure(finish_state: str, status: int | None, error_type: str | None, error: str | None) -> str | None:
@@ -243,12 +261,20 @@ def _failure(finish_state: str, status: int | None, error_type: str | None, erro
     return f"{what}: {', '.join(details)}" if details else what
 
 
-def _reply(message: object) -> Reply:
-    return read_reply(message) if isinstance(message, Mapping) else Reply(None)
+class _Scenarios:
+    """The Scenarios of a log, each read once, by hash. Two Sessions of one share it."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: dict[str, Scenario] = {}
 
-def _scenario(path: Path, scenario_id: str, record: str) -> Scenario:
-    try:
-        return parse_record(json.loads(record))
-    except ScenarioError as error:
-        raise LogError(f"{path}: the scenario {scenario_id} in the log cannot be read: {error}") from error
+    def get(self, digest: str, scenario_id: str, record: str) -> Scenario:
+        """Raises LogError for a record that is broken."""
+        if digest not in self._read:
+            try:
+                self._read[digest] = parse_record(json.loads(record))
+            except ScenarioError as error:
+                raise LogError(
+                    f"{self._path}: the scenario {scenario_id} in the log cannot be read: {error}"
+                ) from error
+        return self._read[digest]

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scenarios.load import ScenarioFile
-    from scenarios.mutations import PlainReply
-    from scenarios.types import Node, Scenario, Tool
+    from scenarios.types import Scenario
     from scoring.scenarios_text import Located
-    from scoring.types import TaskScore
 
 LEVELS = ("error", "warning", "note")
 
@@ -127,7 +125,7 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
 def _readable_file(name: str, language: str) -> ScenarioFile:
     """The file with its errors; raises InputError if it cannot be read at all."""
     from scenarios.load import read_file
-    from scoring.tables import visible
+    from scenarios.text import visible
 
     file = read_file(name, language)
     if not file.sha256:
@@ -137,7 +135,7 @@ def _readable_file(name: str, language: str) -> ScenarioFile:
 
 def _sound_file(name: str, language: str) -> ScenarioFile:
     """The file, if every record in it can be played; else InputError for the first that cannot."""
-    from scoring.tables import visible
+    from scenarios.text import visible
 
     file = _readable_file(name, language)
     if file.errors:
@@ -148,7 +146,7 @@ def _sound_file(name: str, language: str) -> ScenarioFile:
 
 
 def _choose(name: str, file: ScenarioFile, session: str | None) -> Scenario:
-    from scoring.tables import visible
+    from scenarios.text import visible
 
     if session is None:
         return file.scenarios[0]
@@ -167,6 +165,7 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
     """File by file and line by line: what cannot be played, and what validation says of the rest."""
     from scenarios.validate import Finding
     from scenarios.validate import validate as check
+    from scoring.wildtoolbench import score_task
 
     homes: dict[str, str] = {}
     for name, file in files:
@@ -179,13 +178,6 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
                     f"{scenario.id} is a session of {homes[scenario.id]} too; play one of the two at a time"
                 )
                 found.append((name, line, Finding("warning", scenario.id, None, "id", reason)))
-            found += [(name, line, finding) for finding in check(scenario, _judge)]
+            found += [(name, line, finding) for finding in check(scenario, score_task)]
         homes.update({scenario.id: name for scenario in file.scenarios})
         yield from sorted(found, key=lambda entry: entry[1])
-
-
-def _judge(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> TaskScore:
-    from scoring.types import Reply
-    from scoring.wildtoolbench import score_task
-
-    return score_task(tools, nodes, [Reply(content, calls) for content, calls in replies])

@@ -14,9 +14,9 @@ from typing import Any
 
 from scenarios.load import ScenarioFile
 from scenarios.mutations import steps
+from scenarios.text import visible, width
 from scenarios.types import Node, Scenario, Task, Tool
 from scenarios.validate import Finding
-from scoring.tables import visible, width
 
 Json = dict[str, Any]
 Located = tuple[str, int, Finding]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from scenarios.text import clip, visible, width
 from scoring import metrics
 from scoring.metrics import Estimate, Unscored
 from scoring.report import RunReport
@@ -51,7 +51,9 @@ def unscored_line(left_out: Unscored) -> str:
         return "Not scored: the run has no sessions."
     if left_out.tasks == 0:
         return "Not scored: none."
-    shown = [f"{_cut(visible(reason))} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]]
+    shown = [
+        f"{clip(visible(reason), REASON_LENGTH)} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]
+    ]
     if more := len(left_out.reasons) - len(shown):
         shown.append(f"{more} other {_plural(more, 'reason')}")
     return (
@@ -70,19 +72,6 @@ def pairs(items: Mapping[str, str]) -> list[str]:
     """`name  value` lines with the values in one column."""
     longest = max(map(width, items), default=0)
     return [f"{name}{' ' * (longest - width(name))}{GAP}{value}".rstrip() for name, value in items.items()]
-
-
-def visible(text: str) -> str:
-    """`text` with every character that a terminal would obey, or not show, spelt out.
-
-    A model name or a session id comes from a log that somebody else may have written.
-    """
-    return "".join(_spell(char) for char in text)
-
-
-def width(text: str) -> int:
-    """How many terminal columns `text` takes: two for a wide character, none for a mark."""
-    return sum(_columns(char) for char in text)
 
 
 def percent(value: float | None) -> str:
@@ -136,25 +125,6 @@ def _line(row: Row, widths: Sequence[int]) -> str:
     cells = [first + " " * (widths[0] - width(first))]
     cells += [" " * (room - width(cell)) + cell for cell, room in zip(rest, widths[1:], strict=True)]
     return GAP.join(cells).rstrip()
-
-
-def _spell(char: str) -> str:
-    if unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
-        return char
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _columns(char: str) -> int:
-    if unicodedata.category(char) in {"Mn", "Me"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 3] + "..."
 
 
 def _plural(n: int, noun: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scenarios.history import encode, released_tools
-from scenarios.types import ToolCall
-from scoring.types import JSON, Reply
+from scenarios.types import Reply, ToolCall
+from scoring.types import JSON
 
 if TYPE_CHECKING:
     from scoring.log_detail import Message, SessionDetail, StepDetail

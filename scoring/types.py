@@ -5,32 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios.types import Scenario, ToolCall
+from scenarios.types import Reply, Scenario
 
 CORRECT = "correct"
 ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """One assistant message as the LLM sent it, reduced to what is judged.
-
-    `content` may be None; `calls` is empty when there were none.
-    """
-
-    content: str | None
-    calls: tuple[ToolCall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class TaskTrajectory:
     """The replies of one Task, in order.
 
+    `ending` is how the Task ended, as the log has it: `agent_stopped` tells replies that
+    ran out because the agent left from a last reply that was wrong. None if it is not known.
     `finished` is False when the Task was not played to its end for a reason that
     is not the agent's (`unfinished_reason`): such a Task is not scored.
     """
 
     replies: tuple[Reply, ...]
+    ending: str | None = None
     finished: bool = True
     unfinished_reason: str | None = None
 
@@ -50,7 +42,8 @@ class StepScore:
     """One judged Step.
 
     `verdict`: `correct`, `name_error` or `argument_error`.
-    `action`: what the reply did: `call`, `ask`, `close` (or `none` for an empty reply).
+    `action`: what the reply did: `call`, `ask`, `close`, `text` where none was due, `none` where it
+    was empty, or where there was no reply any more.
     `nodes`: positions in the Reference that it was matched to, in annotation order.
     `checks`: for each judged call, in the order of pairing, `correct` or the reason.
     """

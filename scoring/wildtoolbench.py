@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scenarios.history import as_sent, encode
-from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
+from scenarios.matcher import start
 from scenarios.reference import depth
-from scenarios.types import PSEUDO_ACTIONS, Node, Tool, ToolCall
+from scenarios.steps import Mismatch, mismatch, take_step
+from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Tool, ToolCall
 from scoring.arguments import check_arguments
 from scoring.types import (
     CORRECT,
     ERROR,
     JSON,
-    Reply,
     SessionScore,
     StepScore,
     TaskScore,
@@ -31,6 +31,11 @@ VERSION = "1"
 
 NAME_ERROR = "name_error"
 ARGUMENT_ERROR = "argument_error"
+
+NO_REPLY = {"agent_stopped": "the agent stopped before the task was over"}
+"""What is said of a Task, by its ending, whose replies ran out; the released scorer counts an empty one."""
+REPLIES_ENDED = "the replies ended before the task was over"
+"""The same of a Task of which the ending is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ def score_session(trajectory: Trajectory) -> SessionScore:
     """Scores each Task of a Session; one that was not played to its end is left unscored."""
     scenario = trajectory.scenario
     scores = tuple(
-        score_task(scenario.tools, task.nodes, played.replies)
+        score_task(scenario.tools, task.nodes, played.replies, played.ending)
         if played.finished
         else _unscored(task.nodes, played)
         for task, played in zip(scenario.tasks, trajectory.tasks, strict=True)
@@ -54,9 +59,14 @@ def score_session(trajectory: Trajectory) -> SessionScore:
     return SessionScore(trajectory.session, trajectory.epoch, scenario, scores)
 
 
-def score_task(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> TaskScore:
-    """Scores the replies to one Task; when they run out, the next reply counts as empty."""
-    played = _play(nodes, replies)
+def score_task(
+    tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply], ending: str | None = None
+) -> TaskScore:
+    """Scores the replies to one Task; when they run out, the next reply counts as empty.
+
+    `ending` is how the Task ended, if that is known; it has a say in the reason alone.
+    """
+    played = _play(nodes, replies, ending)
     steps, name_label, argument_label, kept = _check_arguments(tools, nodes, played)
     optimal = played.closed and argument_label == CORRECT and len(played.steps) == depth(nodes)
     wrong = next((step for step in steps if step.verdict != CORRECT), None)
@@ -86,42 +96,22 @@ def _unscored(nodes: Sequence[Node], played: TaskTrajectory) -> TaskScore:
     )
 
 
-def _play(nodes: Sequence[Node], replies: Sequence[Reply]) -> _Played:
+def _play(nodes: Sequence[Node], replies: Sequence[Reply], ending: str | None) -> _Played:
     state = start(nodes)
     steps: list[StepScore] = []
-    taken: list[Reply] = []
-    for reply in (*replies, Reply(None)):
-        taken.append(reply)
-        match, reason = match_reply(state, reply)
-        if match is None:
-            steps.append(StepScore(len(steps), _intent(reply), NAME_ERROR, reason=reason))
-            return _Played(tuple(steps), tuple(taken), closed=False)
-        steps.append(StepScore(len(steps), match.kind, CORRECT, match.nodes))
-        if match.kind == "close":
-            return _Played(tuple(steps), tuple(taken), closed=True)
-        state = match.state
-    raise AssertionError("an empty reply is never accepted")
-
-
-def match_reply(state: State, reply: Reply) -> tuple[Match | None, str | None]:
-    """The Step that the released harness takes a reply for, or None and why it takes it for none.
-
-    Where there are tool calls the text beside them is ignored; without any, text that is not
-    empty will do (facts: section 4).
-    """
-    if reply.calls:
-        names = [call.name for call in reply.calls]
-        match, did = match_calls(state, names), f"called {', '.join(names)}"
-    elif reply.content:
-        match, did = match_text(state), "replied in text"
-    else:
-        match, did = None, "replied with neither text nor tool calls"
-    return (match, None) if match else (None, f"{did}; {_allowed_text(state)}")
-
-
-def _allowed_text(state: State) -> str:
-    batches = [" + ".join(names) for names in allowed(state)]
-    return f"allowed here: {' or '.join(batches)}" if batches else "nothing was left to do"
+    for i, reply in enumerate(replies):
+        taken = take_step(state, reply)
+        if isinstance(taken, Mismatch):
+            steps.append(StepScore(i, _intent(reply), NAME_ERROR, reason=taken.reason))
+            return _Played(tuple(steps), tuple(replies[: i + 1]), closed=False)
+        steps.append(StepScore(i, taken.kind, CORRECT, taken.nodes))
+        if taken.kind == "close":
+            return _Played(tuple(steps), tuple(replies[: i + 1]), closed=True)
+        state = taken.state
+    missing = Reply(None)
+    reason = mismatch(state, NO_REPLY.get(ending or "", REPLIES_ENDED)).reason
+    steps.append(StepScore(len(replies), _intent(missing), NAME_ERROR, reason=reason))
+    return _Played(tuple(steps), (*replies, missing), closed=False)
 
 
 def _intent(reply: Reply) -> str:

@@ -21,14 +21,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from click.testing import CliRunner
 from sqlite_utils import Database
 
+from run_proxy import main
+from scenarios import LABELS, SUBTYPES, load
 from scoring.arguments import check_arguments
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SCENARIO_FILES = (DOCS / "scenarios.md").read_text(encoding="utf-8")
 
 
 def load_generator() -> ModuleType:
@@ -43,18 +47,25 @@ def load_generator() -> ModuleType:
 generator = load_generator()
 
 
-def block(kind: str, name: str) -> str:
-    """The README's code block under the mark `<!-- KIND: NAME -->`."""
-    found = re.findall(rf"<!-- {kind}: {name} -->\n```\w*\n(.*?)```", README, flags=re.DOTALL)
-    assert len(found) == 1, f"README.md has {len(found)} blocks marked {kind}: {name}"
+def block(kind: str, name: str, page: str = README) -> str:
+    """A page's code block under the mark `<!-- KIND: NAME -->`."""
+    found = re.findall(rf"<!-- {kind}: {name} -->\n```\w*\n(.*?)```", page, flags=re.DOTALL)
+    assert len(found) == 1, f"there are {len(found)} blocks marked {kind}: {name}"
     return str(found[0])
 
 
 def transcript(name: str) -> tuple[list[str], list[str]]:
     """The command of a console block as words, and the lines that it is said to print."""
-    command, *lines = block("run", name).splitlines()
-    assert command.startswith("$ ")
-    return shlex.split(command.removeprefix("$ ")), lines
+    (only,) = transcripts(name, README)
+    return only
+
+
+def transcripts(name: str, page: str) -> list[tuple[list[str], list[str]]]:
+    """The same for a block with several commands."""
+    first, *parts = re.split(r"^\$ ", block("run", name, page), flags=re.MULTILINE)
+    assert not first
+    pairs = [(part.splitlines()[0], part.splitlines()[1:]) for part in parts]
+    return [(shlex.split(command), lines) for command, lines in pairs]
 
 
 def run(words: list[str], folder: Path) -> str:
@@ -90,7 +101,7 @@ def assert_shows(shown: list[str], printed: str) -> None:
         pattern += words + (".*" if cut else "") + r"\n"
     text = "".join(" ".join(re.sub("-{3,}", "---", line).split()) + "\n" for line in printed.splitlines())
     assert re.search("(?m)^" + pattern, text), (
-        f"README.md shows\n{os.linesep.join(shown)}\nbut it is\n{printed}"
+        f"the page shows\n{os.linesep.join(shown)}\nbut it is\n{printed}"
     )
 
 
@@ -189,6 +200,80 @@ def test_the_readme_program_is_driven_through_every_bundled_session(tmp_path: Pa
     # No other `python` has the SDK for certain.
     words = [word.replace("python ", f"{shlex.quote(sys.executable)} ", 1) for word in words]
     assert_shows(shown, run(words, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["show", "own"])
+def test_the_example_of_a_scenario_file_is_shown_checked_and_played_as_said(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "garden.jsonl").write_text(json.dumps(garden()) + "\n", encoding="utf-8")
+    for words, shown in transcripts(name, SCENARIO_FILES):
+        assert_shows(shown, run(words, tmp_path))
+
+
+CHANGE = re.compile(r"^\| `(?P<change>[^`]+)` \| `(?P<printed>.*)` \|$", flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("table, level", [("refused", "error: "), ("found", "")])
+def test_each_change_to_the_example_is_found_as_said(table: str, level: str, tmp_path: Path) -> None:
+    rows = CHANGE.findall(SCENARIO_FILES.partition(f"<!-- table: {table} -->")[2].partition("\n\n")[0])
+    assert len(rows) > 5
+    for change, printed in rows:
+        file = tmp_path / "garden.jsonl"
+        file.write_text(json.dumps(changed(garden(), change)) + "\n", encoding="utf-8")
+        result = CliRunner().invoke(main, ["scenarios", "validate", str(file)])
+        findings = [line for line in result.stdout.splitlines() if line.startswith(str(file))]
+        assert findings == [f"{file}:1: {level}{said}" for said in printed.split("`<br>`")]
+
+
+def garden() -> Any:
+    return json.loads(block("file", "garden.json", SCENARIO_FILES))
+
+
+def changed(record: Any, change: str) -> Any:
+    """The record after `PATH = JSON` or `del PATH`."""
+    path, _, value = change.removeprefix("del ").partition(" = ")
+    *way, last = (int(key) if key.isdigit() else key for key in re.findall(r"\w+", path))
+    place = record
+    for key in way:
+        place = place[key]
+    if change.startswith("del "):
+        del place[last]
+    else:
+        place[last] = json.loads(value)
+    return record
+
+
+def test_the_labels_of_a_file_are_counted_as_said(tmp_path: Path) -> None:
+    (command,) = re.findall(r"<!-- count -->\n```sh\n(.*?)```", SCENARIO_FILES, flags=re.DOTALL)
+    listing, counting = command.replace("Wild-Tool-Bench.jsonl", "bundled").split(" | ")
+    words = shlex.split(counting)
+    assert words[:2] == ["python", "-c"]
+    done = subprocess.run(
+        [sys.executable, *words[1:]],
+        input=run(shlex.split(listing), tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    tasks = [task for scenario in load(["bundled"])[0].scenarios for task in scenario.tasks]
+    first, *counts = done.stdout.splitlines()
+    assert first == f"{len(tasks) // 4} sessions, {len(tasks)} tasks"
+    assert {line[5:]: int(line[:4]) for line in counts} == {
+        name: [*(task.label for task in tasks), *(task.subtype for task in tasks)].count(name)
+        for name in (*LABELS, *SUBTYPES)
+    }
+
+
+def test_the_counts_of_the_benchmark_add_up() -> None:
+    """256 sessions of four tasks; a subtype for all but the first."""
+    (shown,) = re.findall(r"<!-- counted -->\n```\n(.*?)```", SCENARIO_FILES, flags=re.DOTALL)
+    first, *lines = shown.splitlines()
+    counts = {line[5:]: int(line[:4]) for line in lines}
+    assert first == "256 sessions, 1024 tasks"
+    assert list(counts) == sorted([*LABELS, *SUBTYPES])
+    assert sum(counts[label] for label in LABELS) == 1024
+    assert sum(counts[subtype] for subtype in SUBTYPES) == 768
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -15,13 +14,15 @@ from urllib.parse import quote
 import aiohttp
 
 from proxy.drive.agent import Delivery
+from proxy.drive.states import Opened, RunInfo, ScenarioInfo, SessionState, Turn, delivery_of, session_state
 
 TIMEOUT_S = 60.0
 """For one control request. None of them waits for the LLM, but opening a turn may have to
 wait until the proxy has given up the one before (`Settings.abandon_after`)."""
 POLL_S = 20.0
 """How long one request waits at the proxy for a turn to be answered."""
-REFUSED_GRACE_S = 5.0
+GRACE_S = 5.0
+"""How long an agent whose request failed or was refused may take to ask again."""
 PAUSE_S = 0.2
 """Between such requests to a proxy that answers them without waiting."""
 
@@ -36,78 +37,6 @@ class ControlError(Exception):
 
 class ProxyLost(ControlError):
     """No further request can succeed: the proxy is not there, or does not accept the token."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioInfo:
-    """A Scenario that the Run can play; `tasks` is how many it has."""
-
-    id: str
-    hash: str
-    tasks: int
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    id: str
-    scenarios: tuple[ScenarioInfo, ...]
-    config: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened.
-
-    `process` tells one start of the proxy from the next.
-    """
-
-    session: str
-    url: str
-    over: bool
-    turn: int = 0
-    process: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """An open user turn: what to say to the agent."""
-
-    number: int
-    prompt: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskState:
-    """How a Task (`number` from 1) stands. `end` and `names_right` are None while it is open."""
-
-    number: int
-    end: str | None
-    names_right: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionState:
-    """Where a Session stands, as the proxy says; `turn` is None before the first one.
-
-    `asked` is the last turn that the agent asked for, `answered` the last one whose answer
-    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the
-    last one in which the proxy let a request not in; each 0 if there was none.
-    """
-
-    session: str
-    scenario: str
-    epoch: int
-    turn: int | None
-    over: bool
-    tasks: tuple[TaskState, ...]
-    input_tokens: int
-    output_tokens: int
-    provider_errors: int
-    asked: int = 0
-    answered: int = 0
-    failed_turn: int = 0
-    refused_turn: int = 0
-    process: str = ""
 
 
 class ControlClient:
@@ -158,6 +87,16 @@ class ControlClient:
             )
             return RunInfo(str(body["run"]), scenarios, dict(body["config"]))
 
+    async def plan(self, sessions: Iterable[tuple[str, int]]) -> None:
+        """Says which Sessions (scenario, epoch) shall be played, so that the log knows of what is missing."""
+        wanted = [{"scenario": scenario, "epoch": epoch} for scenario, epoch in sessions]
+        try:
+            await self._ask("POST", "/eval/plan", {"sessions": wanted})
+        except ControlError as error:
+            # A proxy of an earlier version: its log does without.
+            if error.status != 404:
+                raise
+
     async def create(self, scenario: str, epoch: int, *, again: bool = False) -> Opened:
         """Opens a Session, or finds it if it is open already; `again` as for the client."""
         wanted = {"scenario": scenario, "epoch": epoch, "again": again or self._again}
@@ -184,23 +123,25 @@ class ControlClient:
     async def state(self, session: str, query: str = "") -> SessionState:
         body = await self._ask("GET", _path(session) + query)
         with _reading(body):
-            return _session_state(body)
+            return session_state(body)
 
     async def delivery(self, session: str, turn: int, timeout: float | None = None) -> Delivery:
         """What became of a turn; waits until it was answered or failed, at most `timeout` seconds.
 
-        After a request that was refused it waits a little longer: many clients try another way.
+        Without a `timeout` the agent is still at it, and after a request that failed or was
+        refused it may ask again: only if it does not for GRACE_S was that all.
         """
         clock = asyncio.get_running_loop().time
         end = math.inf if timeout is None else clock() + timeout
+        patience, grace = GRACE_S if timeout is None else 0.0, math.inf
         while True:
             wait = max(0.0, min(self._poll, end - clock()))
-            delivery = _delivery(await self.state(session, f"?answered={turn}&wait={wait:.3f}"), turn)
-            if delivery in ("answered", "failed") or clock() >= end:
+            delivery = delivery_of(await self.state(session, f"?answered={turn}&wait={wait:.3f}"), turn)
+            over = delivery in ("failed", "refused")
+            grace = min(grace, clock() + patience) if over else math.inf
+            if delivery == "answered" or clock() >= min(end, grace):
                 return delivery
-            if delivery == "refused":
-                end = min(end, clock() + REFUSED_GRACE_S)
-            await asyncio.sleep(min(PAUSE_S, max(0.0, end - clock())))
+            await asyncio.sleep(min(PAUSE_S, max(0.0, min(end, grace) - clock())))
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         clock = asyncio.get_running_loop().time
@@ -264,32 +205,3 @@ def _reading(body: Mapping[str, Any]) -> Iterator[None]:
             f"the proxy's answer cannot be read ({type(error).__name__}: {error}; it has "
             f"{', '.join(body) or 'no field'}): do driver and proxy have the same version?"
         ) from error
-
-
-def _delivery(state: SessionState, turn: int) -> Delivery:
-    if state.answered >= turn:
-        return "answered"
-    if state.failed_turn >= turn:
-        return "failed"
-    if state.asked >= turn:
-        return "waiting"
-    return "refused" if state.refused_turn >= turn else "unasked"
-
-
-def _session_state(body: Mapping[str, Any]) -> SessionState:
-    return SessionState(
-        session=str(body["session"]),
-        scenario=str(body["scenario"]),
-        epoch=int(body["epoch"]),
-        turn=None if body["turn"] is None else int(body["turn"]),
-        over=bool(body["over"]),
-        asked=int(body["asked"]),
-        answered=int(body["answered"]),
-        failed_turn=int(body["failed_turn"]),
-        refused_turn=int(body.get("refused_turn") or 0),
-        process=str(body.get("process") or ""),
-        tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
-        input_tokens=int(body["input_tokens"] or 0),
-        output_tokens=int(body["output_tokens"] or 0),
-        provider_errors=int(body["provider_errors"] or 0),
-    )

@@ -112,6 +112,7 @@ async def _play(
         builtin(PROVIDER) as factory,
     ):
         planned = plan((await control.run()).scenarios)
+        await control.plan((item.scenario, item.epoch) for item in planned)
         tasks = sum(item.tasks for item in planned)
         with Progress(len(planned), tasks, out, clock) as progress:
             report = await drive(

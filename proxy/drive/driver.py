@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
-from proxy.drive.agent import Agent, AgentFactory, AgentFailure, AgentKilled, AgentSession, placeholder_key
-from proxy.drive.client import ControlClient, ControlError, Opened, ProxyLost, SessionState, Turn
+from proxy.drive.agent import Agent, AgentFactory, AgentKilled, AgentSession, placeholder_key
+from proxy.drive.client import ControlClient, ControlError, ProxyLost
 from proxy.drive.plan import Planned
-from proxy.log.redaction import scrub
+from proxy.drive.states import Opened, SessionState, Turn
+from proxy.drive.work import CANCEL_GRACE_S, failure_reason, one_line, settled
 
-CANCEL_GRACE_S = 5.0
-"""How long an agent that is cancelled or closed may take before it is left to itself."""
-REASON_LENGTH = 300
 MAX_ATTEMPTS = 3
 """How often a Session is begun whose agent lost the proxy."""
 
 FailureKind = Literal["agent", "timeout", "proxy"]
 SessionEnd = Literal["over", "failed", "cancelled"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Played:
     """A Session that was begun. `state` is the last one known; None if there was none.
 
     `end`: `over` (played to its end), `failed` (given up because the proxy failed),
-    `cancelled` (the drive was stopped).
+    `cancelled` (the drive was stopped). `already`: it was over before the drive began.
     """
 
     planned: Planned
@@ -62,6 +59,7 @@ class Played:
     state: SessionState | None
     failures: tuple[Failure, ...]
     notes: tuple[Note, ...] = ()
+    already: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +116,7 @@ async def drive(
 ) -> DriveReport:
     """Plays the Sessions, `concurrency` at a time, begun in the order of the plan.
 
+    A Session that is over is left alone; one that an earlier drive has begun is begun anew.
     A turn that fails, or takes longer than `turn_timeout` seconds, is written down and the
     Session goes on with its next turn. A Session whose control request fails ends; when
     the proxy is lost everything ends. A cancellation ends the running Sessions and is
@@ -134,6 +133,9 @@ async def drive(
     except asyncio.CancelledError:
         interrupted = True
         _answer_cancellation()
+    except ExceptionGroup as errors:
+        # Of the watcher, say: one that cannot write ends the drive.
+        raise errors.exceptions[0] from errors
     return DriveReport(
         played=tuple(drive.played[position] for position in sorted(drive.played)),
         not_started=tuple(item for position, item in enumerate(planned) if position not in drive.played),
@@ -174,9 +176,9 @@ class _Drive:
                 await self._play(session)
             except ControlError as error:
                 session.end = "failed"
-                self._fail(session, None, "proxy", _one_line(str(error)))
+                self._fail(session, None, "proxy", one_line(str(error)))
                 if isinstance(error, ProxyLost):
-                    self._halt(_one_line(str(error)))
+                    self._halt(one_line(str(error)))
                     return
             finally:
                 self.played[position] = session.result()
@@ -185,13 +187,21 @@ class _Drive:
     async def _play(self, session: _Playing) -> None:
         planned = session.planned
         for attempt in range(MAX_ATTEMPTS):
-            opened = await self._control.create(planned.scenario, planned.epoch, again=attempt > 0)
+            opened = await self._opened(planned, again=attempt > 0)
             session.name = opened.session
+            session.already = opened.over and attempt == 0
             cause = None if opened.over else await self._attempt(session, opened)
             if not isinstance(cause, ProxyRestarted):
                 break
         session.state = await self._control.state(session.name)
         session.end = "over" if cause is None else "failed"
+
+    async def _opened(self, planned: Planned, *, again: bool) -> Opened:
+        """The Session, over or not yet begun: no agent can go on where another's conversation broke off."""
+        opened = await self._control.create(planned.scenario, planned.epoch, again=again)
+        if opened.turn > 0 and not opened.over:
+            return await self._control.create(planned.scenario, planned.epoch, again=True)
+        return opened
 
     async def _attempt(self, session: _Playing, opened: Opened) -> AgentKilled | ProxyRestarted | None:
         """Plays a Session to its end; else what ended it that was not the agent's doing."""
@@ -211,13 +221,13 @@ class _Drive:
 
     async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> BaseException | None:
         """Plays a turn; what the agent raised, or TimeoutError."""
-        task = await _settled(agent.turn(turn.prompt, turn.number), self._turn_timeout)
+        task = await settled(agent.turn(turn.prompt, turn.number), self._turn_timeout)
         if task is None:
             self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
-        elif failed := _failure_reason(task):
+        elif failed := failure_reason(task):
             self._fail(session, turn.number, "agent", failed)
         elif note := task.result().note:
-            session.notes.append(Note(session.name, turn.number, _one_line(note)))
+            session.notes.append(Note(session.name, turn.number, one_line(note)))
         session.state = await self._control.state(session.name)
         self._progress.moved(session.state)
         return TimeoutError() if task is None else task.exception()
@@ -229,17 +239,17 @@ class _Drive:
             if (await self._control.state(session.name)).asked < turn:
                 reason += ": it sent the proxy no request for the turn that could be played"
         words = agent.last_words()
-        return _one_line(f"{reason}; its last words: {words}" if words else reason)
+        return one_line(f"{reason}; its last words: {words}" if words else reason)
 
     def _agent_session(self, opened: Opened) -> AgentSession:
         name = opened.session
         return AgentSession(name, opened.url, self._api_key(name), partial(self._control.delivery, name))
 
     async def _close(self, agent: Agent, session: _Playing) -> None:
-        task = await _settled(agent.close(), CANCEL_GRACE_S)
+        task = await settled(agent.close(), CANCEL_GRACE_S)
         if task is None:
             self._fail(session, None, "timeout", f"did not close within {CANCEL_GRACE_S:g} s")
-        elif reason := _failure_reason(task):
+        elif reason := failure_reason(task):
             self._fail(session, None, "agent", f"on closing: {reason}")
 
     def _fail(self, session: _Playing, turn: int | None, kind: FailureKind, reason: str) -> None:
@@ -264,42 +274,11 @@ class _Playing:
         self.state: SessionState | None = None
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
+        self.already = False
 
     def result(self) -> Played:
-        return Played(self.planned, self.name, self.end, self.state, tuple(self.failures), tuple(self.notes))
-
-
-async def _settled(work: Coroutine[Any, Any, T], timeout: float) -> asyncio.Task[T] | None:
-    """The task that did the work, done; None when it took longer and was cancelled.
-
-    A task of its own keeps whatever an agent raises a value, and an agent that does not
-    let itself be cancelled from holding up the rest.
-    """
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.wait({task}, timeout=timeout)
-        return task if task.done() else None
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
-        if task.done() and not task.cancelled():
-            task.exception()  # Looked at, so that asyncio does not complain of a lost exception.
-
-
-def _failure_reason(task: asyncio.Task[Any]) -> str | None:
-    """Why the work failed, in one line without secrets; None when it did not."""
-    if task.cancelled():
-        return "was cancelled from inside"
-    error = task.exception()
-    if error is None:
-        return None
-    return _one_line(str(error) if isinstance(error, AgentFailure) else f"{type(error).__name__}: {error}")
-
-
-def _one_line(text: str) -> str:
-    line = scrub(" ".join(text.split()))
-    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 3] + "..."
+        failures, notes = tuple(self.failures), tuple(self.notes)
+        return Played(self.planned, self.name, self.end, self.state, failures, notes, self.already)
 
 
 def _answer_cancellation() -> None:

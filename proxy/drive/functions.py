@@ -22,8 +22,8 @@ from typing import Any
 
 from proxy.drive.agent import Agent, AgentAnswer, AgentFactory, AgentFailure, AgentSession
 from proxy.drive.environment import agent_environment
-from proxy.drive.process import Process, Processes, exit_text
-from proxy.drive.programs import first_of, gone_in, started, with_words
+from proxy.drive.process import Process, Processes, failure_by_end
+from proxy.drive.programs import first_of, gone_in, started
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -77,7 +77,7 @@ class FunctionAgent:
         process.write(json.dumps({"turn": number, "prompt": prompt}).encode() + b"\n")
         said = asyncio.create_task(self._answer(number))
         if not await first_of(said, asyncio.create_task(process.ended())):
-            raise AgentFailure(gone or with_words(f"its worker {exit_text(process.code or 0)}", process))
+            raise gone or failure_by_end(process, "its worker")
         error, text = said.result().get("error"), said.result().get("text")
         missing = await self._session.missing(number)
         if error is not None and missing is not None:

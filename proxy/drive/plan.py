@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from proxy.drive.client import ScenarioInfo
+    from proxy.drive.states import ScenarioInfo
+
+
+class PlanError(ValueError):
+    """What is to be played cannot be; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +30,14 @@ def plan(
     """The Sessions to play, in the order of `scenarios`: all of the first epoch, then the next.
 
     `only` chooses Scenarios by id (empty: all), `limit` takes the first so many of these.
-    Raises ValueError, in one line, for an unknown id or a number below 1.
+    Raises PlanError for an unknown id or a number below 1.
     """
     if epochs < 1 or (limit is not None and limit < 1):
-        raise ValueError("the numbers of epochs and of scenarios must be 1 or more")
+        raise PlanError("the numbers of epochs and of scenarios must be 1 or more")
     known = [scenario.id for scenario in scenarios]
     unknown = [wanted for wanted in dict.fromkeys(only) if wanted not in known]
     if unknown:
-        raise ValueError("; ".join(_unknown(wanted, known) for wanted in unknown))
+        raise PlanError("; ".join(_unknown(wanted, known) for wanted in unknown))
     chosen = [scenario for scenario in scenarios if not only or scenario.id in only][:limit]
     return tuple(
         Planned(scenario.id, epoch, scenario.tasks) for epoch in range(1, epochs + 1) for scenario in chosen

@@ -10,7 +10,9 @@ from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Self, cast
+from weakref import WeakSet
 
+from proxy.drive.agent import AgentFailure, AgentKilled
 from proxy.drive.environment import secrets_of
 from proxy.log.redaction import scrub
 from proxy.tail.text import visible
@@ -25,6 +27,9 @@ TERM_GRACE_S = 1.0
 """How long it may take after SIGTERM. SIGKILL follows."""
 GONE_S = 1.0
 """How long the pipes may stay open once the process is gone: it may have left children."""
+
+_RUNNING: WeakSet[Process] = WeakSet()
+"""All processes of this program: a signal that ends it at once knows of no context."""
 
 Heard = Callable[[bytes], None]
 """Gets what a process writes on its standard output, in pieces."""
@@ -125,6 +130,7 @@ class Processes:
         )
         process = Process(pipes, transport, self._secrets)
         self._started.add(process)
+        _RUNNING.add(process)
         pipes.when_gone = partial(self._forget, process)
         return process
 
@@ -172,6 +178,27 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.gone.set()
         if self.when_gone is not None:
             self.when_gone()
+
+
+def kill_all() -> None:
+    """Ends every process that is still running, with its children. May be called by a signal handler."""
+    for process in tuple(_RUNNING):
+        process.kill()
+
+
+def failure_by_end(process: Process, before: str = "", after: str = "") -> AgentFailure:
+    """What the end of its process, between the words `before` and `after`, is to an agent: its own
+    failure, or (AgentKilled) that of somebody else.
+    """
+    code = process.code or 0
+    reason = with_words(" ".join(filter(None, (before, exit_text(code), after))), process)
+    return (AgentKilled if was_killed(code) else AgentFailure)(reason)
+
+
+def with_words(reason: str, process: Process) -> str:
+    """A reason, and the end of what the process wrote."""
+    words = process.last_words()
+    return f"{reason}; its last words: {words}" if words else reason
 
 
 def was_killed(code: int) -> bool:

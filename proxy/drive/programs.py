@@ -18,11 +18,10 @@ from proxy.drive.agent import (
     AgentAnswer,
     AgentFactory,
     AgentFailure,
-    AgentKilled,
     AgentSession,
 )
 from proxy.drive.environment import agent_environment
-from proxy.drive.process import Process, Processes, exit_text, was_killed
+from proxy.drive.process import Process, Processes, exit_text, failure_by_end, with_words
 
 Per = Literal["session", "turn"]
 
@@ -79,7 +78,7 @@ class SessionProgram:
             self._process = await started(self._start(self._session, ""))
         process = self._process
         if gone := gone_in(self._turn, process, "process"):
-            raise AgentFailure(gone)
+            raise gone
         self._turn = number
         process.write(_NEWLINES.sub(" ", prompt).encode("utf-8", "replace") + b"\n")
         delivery = asyncio.create_task(wait_for_delivery(self._session, number))
@@ -104,7 +103,7 @@ class SessionProgram:
         ended = asyncio.create_task(process.ended())
         if not await first_of(ended, asyncio.create_task(asyncio.sleep(SETTLE_S))):
             raise AgentFailure(with_words(f"closed its standard input {missing}", process))
-        raise _ended(ended.result(), missing, process)
+        raise failure_by_end(process, after=missing)
 
 
 _NO_ANSWER = {
@@ -133,7 +132,7 @@ class TurnProgram:
             await process.stop(grace=0)
         missing = await self._session.missing(number)
         if missing is not None:
-            raise _ended(code, missing, process)
+            raise failure_by_end(process, after=missing)
         if code == 0:
             return AgentAnswer()
         return AgentAnswer(note=with_words(f"{exit_text(code)} after the turn was answered", process))
@@ -145,22 +144,16 @@ class TurnProgram:
         """Nothing to do: no process outlives its turn."""
 
 
-def _ended(code: int, missing: str, process: Process) -> AgentFailure:
-    kind = AgentKilled if was_killed(code) else AgentFailure
-    return kind(with_words(f"{exit_text(code)} {missing}", process))
-
-
 def filled(word: str, values: Mapping[str, str]) -> str:
     """A word of the command with its slots filled, once: what is filled in holds no slots."""
     return _SLOT.sub(lambda slot: values[slot[1]], word)
 
 
-def gone_in(turn: int, process: Process, noun: str) -> str | None:
-    """What to say of a process that ended in, or after, an earlier turn; None while it runs."""
+def gone_in(turn: int, process: Process, noun: str) -> AgentFailure | None:
+    """The failure of a process that ended in, or after, an earlier turn; None while it runs."""
     if process.code is None:
         return None
-    reason = f"its {noun} {exit_text(process.code)} in or after turn {turn} and is not started again"
-    return with_words(reason, process)
+    return failure_by_end(process, f"its {noun}", f"in or after turn {turn} and is not started again")
 
 
 async def started(starting: Awaitable[Process]) -> Process:
@@ -188,9 +181,3 @@ async def first_of(wanted: asyncio.Task[Any], other: asyncio.Task[Any]) -> bool:
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
-
-
-def with_words(reason: str, process: Process) -> str:
-    """A reason, and the end of what the process wrote."""
-    words = process.last_words()
-    return f"{reason}; its last words: {words}" if words else reason

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, TextIO
 
 from tqdm import tqdm
 
-from proxy.drive.client import SessionState
 from proxy.drive.driver import DriveReport, Failure, Played
+from proxy.drive.states import SessionState
+from proxy.tail.text import duration
+from scenarios.text import visible
 
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 REASONS_SHOWN = 5
 DEFAULT_COLUMNS = 80
 
@@ -23,10 +23,14 @@ DEFAULT_COLUMNS = 80
 @dataclass(frozen=True, slots=True)
 class Tally:
     """How far a drive is. Tasks `ended` and `names_right` are as the proxy sees them while
-    it plays: by tool names alone. Only `score` judges arguments."""
+    it plays: by tool names alone. Only `score` judges arguments.
+
+    Sessions that were over before the drive began are counted as `already`, and nowhere else.
+    """
 
     sessions: int
     tasks: int
+    already: int = 0
     done: int = 0
     ended: int = 0
     names_right: int = 0
@@ -35,18 +39,15 @@ class Tally:
     failures: int = 0
 
 
-def tally(total: Tally, states: dict[str, SessionState], done: int, failures: int) -> Tally:
-    """`total` (its `sessions` and `tasks`) with what the Sessions' last states add up to."""
+def tally(total: Tally, states: dict[str, SessionState]) -> Tally:
+    """`total` with what the Sessions' last states add up to."""
     tasks = [task for state in states.values() for task in state.tasks]
-    return Tally(
-        sessions=total.sessions,
-        tasks=total.tasks,
-        done=done,
+    return replace(
+        total,
         ended=sum(task.end is not None for task in tasks),
         names_right=sum(task.names_right is True for task in tasks),
         input_tokens=sum(state.input_tokens for state in states.values()),
         output_tokens=sum(state.output_tokens for state in states.values()),
-        failures=failures,
     )
 
 
@@ -72,7 +73,7 @@ def bar_text(now: Tally, elapsed: float) -> str:
 def session_line(played: Played, done: int, sessions: int, seconds: float) -> str:
     """One line on a Session that is over or was given up, `seconds` after the start."""
     ends = {"over": "over", "failed": "given up", "cancelled": "cancelled"}
-    parts = [ends[played.end]]
+    parts = ["already over" if played.already else ends[played.end]]
     if state := played.state:
         right = sum(task.names_right is True for task in state.tasks)
         parts.append(f"names right {right}/{played.planned.tasks} tasks")
@@ -80,7 +81,7 @@ def session_line(played: Played, done: int, sessions: int, seconds: float) -> st
     if played.failures:
         parts.append(_count(len(played.failures), "failure"))
     place = f"{done:>{len(str(sessions))}}/{sessions}"
-    return f"[{place}] {visible(played.session)}: {', '.join(parts)} ({duration(seconds)})"
+    return f"[{place}] {visible(played.session)}: {', '.join(parts)} ({duration(seconds, whole=True)})"
 
 
 def failure_line(failure: Failure) -> str:
@@ -91,12 +92,17 @@ def failure_line(failure: Failure) -> str:
 
 def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     """The last lines: what was played, what was not, and why."""
-    over = sum(played.end == "over" for played in report.played)
-    lines = [
-        f"{over} of {_count(now.sessions, 'session')} played in {duration(elapsed)}: "
-        f"names right in {now.names_right} of {_count(now.tasks, 'task')}, "
-        f"{_thousands(now.input_tokens)} input and {_thousands(now.output_tokens)} output tokens"
-    ]
+    over = sum(played.end == "over" and not played.already for played in report.played)
+    lines = []
+    if now.already:
+        were = "was" if now.already == 1 else "were"
+        lines.append(f"{_count(now.already, 'session')} {were} already over.")
+    if now.sessions or not now.already:
+        lines.append(
+            f"{over} of {_count(now.sessions, 'session')} played in {duration(elapsed, whole=True)}: "
+            f"names right in {now.names_right} of {_count(now.tasks, 'task')}, "
+            f"{_thousands(now.input_tokens)} input and {_thousands(now.output_tokens)} output tokens"
+        )
     if report.interrupted:
         lines.append("Interrupted.")
     if report.halted:
@@ -114,22 +120,6 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     return lines
 
 
-def duration(seconds: float) -> str:
-    """`8 s`, `2 min 10 s`, `1 h 5 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def visible(text: str) -> str:
-    """`text` with every character that a terminal would obey, or not show, spelt out."""
-    return "".join(_spelt(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
-
-
 class Progress:
     """Shows a drive on `out` while it runs. A context manager; a Watcher for `drive`.
 
@@ -143,8 +133,6 @@ class Progress:
         self._clock = clock
         self._started = clock()
         self._states: dict[str, SessionState] = {}
-        self._done = 0
-        self._failures: list[Failure] = []
         self._bar: Any = None
 
     def __enter__(self) -> Self:
@@ -174,17 +162,18 @@ class Progress:
         self._show()
 
     def failed(self, failure: Failure) -> None:
-        self._failures.append(failure)
+        self._total = replace(self._total, failures=self._total.failures + 1)
         self._line(failure_line(failure))
 
     def finished(self, played: Played) -> None:
-        self._done += played.end == "over"
-        if played.state:
-            self._states[played.state.session] = played.state
+        self._count(played)
+        total = self._total
         if self._bar is None:
-            self._line(session_line(played, self._done, self._total.sessions, self._elapsed()))
+            done, sessions = total.done + total.already, total.sessions + total.already
+            self._line(session_line(played, done, sessions, self._elapsed()))
         else:
-            self._bar.update(played.end == "over")
+            self._bar.total = total.sessions
+            self._bar.update(total.done - self._bar.n)
         self._show()
 
     def summary(self, report: DriveReport) -> list[str]:
@@ -192,7 +181,21 @@ class Progress:
         return summary(report, self._now(), self._elapsed())
 
     def _now(self) -> Tally:
-        return tally(self._total, self._states, self._done, len(self._failures))
+        return tally(self._total, self._states)
+
+    def _count(self, played: Played) -> None:
+        total = self._total
+        if played.already:
+            self._total = replace(
+                total,
+                sessions=total.sessions - 1,
+                tasks=total.tasks - played.planned.tasks,
+                already=total.already + 1,
+            )
+            return
+        self._total = replace(total, done=total.done + (played.end == "over"))
+        if played.state:
+            self._states[played.state.session] = played.state
 
     def _elapsed(self) -> float:
         return self._clock() - self._started
@@ -211,10 +214,6 @@ class Progress:
 class _Bar(tqdm):  # type: ignore[misc]
     # No thread that redraws: whatever changes, changes by a call.
     monitor_interval = 0
-
-
-def _spelt(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def _has_width(out: TextIO) -> bool:

@@ -9,7 +9,8 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from proxy.tail.messages import calls_of, text_of
-from proxy.tail.text import duration, moment, one_line, padded, visible, visible_json, width
+from proxy.tail.text import duration, moment, one_line, padded, visible_json
+from scenarios.text import visible, width
 
 if TYPE_CHECKING:
     from proxy.log.inspect import Document, RunSummary

@@ -193,7 +193,21 @@ def _run_names(db: Database) -> None:
     db.table("runs").create_index(["name"], unique=True)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema, _run_names)
+def _plans_and_threads(db: Database) -> None:
+    """What a driver was going to play of a Run, and what a turn's conversation is known by."""
+    db.execute(
+        """CREATE TABLE planned (
+    run_id TEXT NOT NULL REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    scenario_id TEXT NOT NULL,
+    scenario_hash TEXT NOT NULL REFERENCES scenarios(hash),
+    epoch INTEGER NOT NULL,
+    PRIMARY KEY (run_id, scenario_id, epoch)
+)"""
+    )
+    db.table("turns").add_column("thread", str)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema, _run_names, _plans_and_threads)
 """Append only: a step that has been released is never changed."""
 
 

@@ -87,7 +87,9 @@ def is_maskable(secret: str) -> bool:
     """Whether `secret` can be masked in evidence: not ours, and not a word such as `unused`."""
     if secret.startswith(PLACEHOLDER) or secret.isalpha():
         return False
-    return len(secret) >= 12 or (len(secret) >= 8 and any(char.isdigit() for char in secret))
+    mixed = any(char.isdigit() for char in secret) and any(char.isalpha() for char in secret)
+    # A date or a number can be eight digits, and so can a key of no use.
+    return len(secret) >= 16 or (len(secret) >= 8 and mixed)
 
 
 def forms(secrets: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from proxy.log.rows import RunRow, ScenarioRow, SessionRow, StepRow, TaskEndRow,
 class StoredExchange:
     """An agent exchange of the main thread, with the outcome that a re-sent request gets.
 
-    `message` is what the agent was answered; `error` is scrubbed text.
+    `message` is what the agent was answered.
     """
 
     id: str
@@ -28,22 +28,19 @@ class StoredExchange:
     finish_state: str
     status: int | None
     response_id: str | None
-    finish_reasons: tuple[str, ...]
+    response_model: str | None
+    tokens: tuple[int, int]
     message: dict[str, Any] | None
     error_type: str | None
-    error: str | None
     delivered_at: float | None
-
-    @property
-    def finished(self) -> bool:
-        return self.finish_state != "pending"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
     """A Session attempt as far as it was played, everything in the order in which it happened.
 
-    `said` has the agent's user message of each turn that was begun; `tokens` are (input,
+    `said` has the agent's user message of each turn that was begun, `thread` tells its
+    conversation from calls on the side (see `proxy.threads`); `tokens` are (input,
     output) of all its provider calls.
     """
 
@@ -53,13 +50,8 @@ class StoredSession:
     ends: tuple[TaskEndRow, ...]
     exchanges: tuple[StoredExchange, ...]
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
+    thread: dict[str, Any] = field(default_factory=dict)
     tokens: tuple[int, int] = (0, 0)
-
-    def outcome(self, turn: int) -> StoredExchange | None:
-        """The last exchange of a Turn: the last finished one, if any of them finished."""
-        found = [exchange for exchange in self.exchanges if exchange.turn == turn]
-        finished = [exchange for exchange in found if exchange.finished]
-        return max(finished or found, key=found.index, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +86,7 @@ _SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WH
     (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
 _SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
     FROM sessions WHERE run_id = ? ORDER BY seq"""
-_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said
+_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said, thread
     FROM turns JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY turns.seq"""
 _ENDS = """SELECT session_id, task, ending, ended_at
     FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY tasks.seq"""
@@ -105,7 +97,8 @@ _CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.na
     node FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
     ORDER BY session_id, task, step, position"""
 _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correlation, finish_state,
-    status, response_id, finish_reasons, messages.body AS answer, error_type, error, delivered_at
+    status, response_id, response_model, input_tokens, output_tokens,
+    messages.body AS answer, error_type, delivered_at
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
     WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
@@ -137,6 +130,7 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
             ends=tuple(TaskEndRow(*end) for end in ends[row["id"]]),
             exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
             said={turn["turn"]: json.loads(turn["said"]) for turn in turns[row["id"]] if turn["said"]},
+            thread=_last_thread(turns[row["id"]]),
             tokens=tokens.get(row["id"], (0, 0)),
         )
         for row in query(_SESSIONS)
@@ -149,6 +143,11 @@ def _by_session(found: list[sqlite3.Row]) -> dict[str, list[sqlite3.Row]]:
     for row in found:
         groups[row["session_id"]].append(row)
     return groups
+
+
+def _last_thread(turns: list[sqlite3.Row]) -> dict[str, Any]:
+    threads = [json.loads(turn["thread"]) for turn in turns if turn["thread"]]
+    return threads[-1] if threads else {}
 
 
 def _run(row: sqlite3.Row) -> RunRow:
@@ -188,9 +187,9 @@ def _exchange(row: sqlite3.Row) -> StoredExchange:
         finish_state=row["finish_state"],
         status=row["status"],
         response_id=row["response_id"],
-        finish_reasons=tuple(json.loads(row["finish_reasons"] or "[]")),
+        response_model=row["response_model"],
+        tokens=(row["input_tokens"] or 0, row["output_tokens"] or 0),
         message=None if row["answer"] is None else json.loads(row["answer"]),
         error_type=row["error_type"],
-        error=row["error"],
         delivered_at=row["delivered_at"],
     )

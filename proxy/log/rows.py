@@ -60,12 +60,26 @@ class TurnRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedRow:
+    """A Session that a driver is going to play."""
+
+    run_id: str
+    scenario_id: str
+    scenario_hash: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnBegunRow:
-    """An agent asked for a turn: its user message, with the turn's words in it."""
+    """An agent asked for a turn: its user message, with the turn's words in it.
+
+    `thread` tells its conversation from calls on the side (see `proxy.threads`).
+    """
 
     session_id: str
     turn: int
     message: dict[str, Any]
+    thread: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +195,7 @@ Row = (
     RunRow
     | ScenarioRow
     | SessionRow
+    | PlannedRow
     | TurnRow
     | TurnBegunRow
     | TaskEndRow

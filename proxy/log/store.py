@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from typing import Any
 
 from proxy.log import rows
 from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, storable
+from proxy.log.errors import LogError
 from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
 
 KNOWN_LIMIT = 200_000
@@ -32,6 +34,15 @@ class RowError(Exception):
     """A row that cannot be: a key used twice, a finish without a start, a value without a form."""
 
 
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path means; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _insert(table: str, columns: str, verb: str = "INSERT") -> str:
     names = columns.split()
     return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
@@ -41,7 +52,9 @@ _RUN = _insert("runs", "id created_at config config_hash versions")
 _SCENARIO = _insert("scenarios", "hash id record source source_sha256", "INSERT OR IGNORE")
 _SESSION = _insert("sessions", "id seq run_id name scenario_id scenario_hash epoch attempt opened_at")
 _TURN = _insert("turns", "session_id turn seq task kind text opened_at")
-_BEGUN = "UPDATE turns SET seq = :seq, said = :said WHERE session_id = :session_id AND turn = :turn"
+_PLANNED = _insert("planned", "run_id scenario_id scenario_hash epoch", "INSERT OR IGNORE")
+_BEGUN = """UPDATE turns SET seq = :seq, said = :said, thread = :thread
+    WHERE session_id = :session_id AND turn = :turn"""
 _TASK = _insert("tasks", "session_id task seq ending ended_at")
 _START = _insert(
     "exchanges",
@@ -70,6 +83,8 @@ class Store:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._execute = connection.execute
+        self._path = str(connection.execute("PRAGMA database_list").fetchone()[2])
+        self._file = _identity(self._path)
         self._known: set[str] = set()
         self._fresh: list[str] = []
         self._data_version = -1
@@ -80,6 +95,7 @@ class Store:
             rows.ScenarioRow: self._scenario,
             rows.SessionRow: self._session,
             rows.TurnRow: self._turn,
+            rows.PlannedRow: self._planned,
             rows.TurnBegunRow: self._turn_begun,
             rows.TaskEndRow: self._task_end,
             rows.ExchangeStart: self._start,
@@ -90,6 +106,8 @@ class Store:
 
     def begin(self) -> None:
         """Take the write lock. What another process has written since is taken account of."""
+        if _identity(self._path) != self._file:
+            raise LogError(f"{self._path}: was deleted or replaced while it was written to")
         self._execute("BEGIN IMMEDIATE")
         version = self._execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version:
@@ -149,8 +167,12 @@ class Store:
     def _turn(self, row: rows.TurnRow) -> None:
         self._execute(_TURN, {**_fields(row), "seq": self._next_seq()})
 
+    def _planned(self, row: rows.PlannedRow) -> None:
+        self._execute(_PLANNED, _fields(row))
+
     def _turn_begun(self, row: rows.TurnBegunRow) -> None:
-        values = {**_fields(row), "seq": self._next_seq(), "said": json_text(row.message)}
+        texts = {"said": json_text(row.message), "thread": json_text(row.thread)}
+        values = {**_fields(row), "seq": self._next_seq(), **texts}
         if self._execute(_BEGUN, values).rowcount != 1:
             raise RowError(f"no turn {row.turn} of {row.session_id}")
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from proxy.errors_cli import InputError
+
 if TYPE_CHECKING:
     from proxy.tail.events import Event
     from proxy.tail.follow import Follower, Overview, Wanted
@@ -23,12 +25,6 @@ GRACE_SECONDS = 1.0
 """How long a log that cannot be read yet may be one that is just being made."""
 SESSIONS_NAMED = 8
 LINES_AT_A_TIME = 200
-
-
-class InputError(click.ClickException):
-    """Something the user gave cannot be used."""
-
-    exit_code = 2
 
 
 class PipeClosed(Exception):
@@ -69,7 +65,8 @@ def tail(
     """
     from proxy.log.errors import LogError
     from proxy.tail.follow import Wanted
-    from proxy.tail.text import parse_since, visible
+    from proxy.tail.text import parse_since
+    from scenarios.text import visible
 
     try:
         wanted = Wanted(run, session, None if since is None else parse_since(since, time.time()))
@@ -172,7 +169,7 @@ def _print(events: Iterable[Event], printer: Printer, color: bool) -> None:
 
 
 def _say(text: str) -> None:
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     click.echo(visible(text), err=True)
 

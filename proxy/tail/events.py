@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from proxy.tail.messages import calls_of, in_short, said, text_of
+from scenarios.replies import read_reply
+from scenarios.steps import did
 
 RECORDED = "recorded"
 """The reason of an exchange that the proxy passed through because it plays no sessions."""
+
+OWNER_ONLY = {"owner_only": True}
+"""Marks what gives the Reference away: for the owner of the log alone (see `public`)."""
 
 _REMEMBERED = 10_000
 """Agent exchanges: more than are ever on their way at a time."""
@@ -133,13 +138,18 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a Step (from 0) came to: `observe`, `ask`, `close` or `stop`."""
+    """What a Step (from 0) came to: `observe`, `ask`, `close` or `stop`.
+
+    `did` is what the LLM did, told from its message alone; `reason` is why a Step was
+    stopped, and names what the Reference allows.
+    """
 
     place: Place
     at: float
     step: int
     decision: str
-    reason: str | None
+    did: str
+    reason: str | None = field(metadata=OWNER_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +172,12 @@ Event = (
     | Verdict
     | TaskEnded
 )
+
+
+def public(event: Event) -> dict[str, Any]:
+    """An event's fields that the agent's side may know."""
+    told = asdict(event)
+    return {it.name: told[it.name] for it in fields(event) if not it.metadata.get("owner_only")}
 
 
 @dataclass(slots=True)
@@ -233,13 +249,14 @@ def _place(row: Row) -> Place:
 
 
 def _step(row: Row, place: Place, at: float) -> Iterator[Event]:
-    if text := said(_json(row["body"])):
+    message = _json(row["body"])
+    if text := said(message):
         yield AssistantText(place, at, text)
     for call in row["calls"]:
         yield ToolCalled(place, at, call["name"], call["arguments"])
         if call["observation"] is not None:
             yield Observed(place, at, call["observation"])
-    yield Verdict(place, at, row["step"], row["decision"], row["reason"])
+    yield Verdict(place, at, row["step"], row["decision"], did(read_reply(message)), row["reason"])
 
 
 def _recorded(row: Row, place: Place, at: float, call: Call) -> list[Event]:

@@ -29,7 +29,8 @@ from proxy.tail.events import (
     UserTurn,
     Verdict,
 )
-from proxy.tail.text import duration, moment, one_line, padded, width
+from proxy.tail.text import duration, moment, one_line, padded
+from scenarios.text import width
 
 WHO_COLUMNS = 11
 SESSION_COLUMNS = 40

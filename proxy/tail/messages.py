@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scenarios.replies import read_reply
+
 
 def text_of(content: Any) -> str:
     """A message's content as text; parts that are none by their type."""
@@ -17,12 +19,7 @@ def text_of(content: Any) -> str:
 
 def calls_of(message: Any) -> list[tuple[str, str | None]]:
     """(name, arguments as written) of a message's tool calls, whatever shape it is in."""
-    found = message.get("tool_calls") if isinstance(message, dict) else None
-    entries = [call.get("function") if isinstance(call, dict) else None for call in _list(found)]
-    if isinstance(message, dict) and message.get("function_call"):
-        entries.append(message["function_call"])
-    functions = [entry if isinstance(entry, dict) else {} for entry in entries]
-    return [(text_of(one.get("name")), _optional_text(one.get("arguments"))) for one in functions]
+    return [(call.name, _optional_text(call.arguments)) for call in read_reply(message).calls]
 
 
 def said(message: Any) -> str:
@@ -50,7 +47,3 @@ def _optional_text(value: Any) -> str | None:
 
 def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

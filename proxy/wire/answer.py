@@ -21,6 +21,7 @@ from typing import Any
 from proxy.wire.chat import read_message
 from proxy.wire.fold import Fold
 from proxy.wire.sse import Event, SSEDecoder
+from scenarios.text import clip
 
 CONNECT_FAILURE = "connect_failure"
 CONNECT_TIMEOUT = "connect_timeout"
@@ -168,8 +169,7 @@ def parse_json(data: bytes | bytearray | str) -> Any:
 
 def one_line(text: str, limit: int = _MAX_ERROR) -> str:
     """Foreign text fit for a log line: no control characters, nothing like a key, not long."""
-    line = _KEY.sub("[key]", _CONTROL.sub(" ", text).strip())
-    return line if len(line) <= limit else line[: limit - 3] + "..."
+    return clip(_KEY.sub("[key]", _CONTROL.sub(" ", text).strip()), limit)
 
 
 def _body_fault(raw: bytes, chat: bool) -> Failure | None:

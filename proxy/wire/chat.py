@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proxy.wire.fold import TEXT_FIELDS, Fold, join_text
+from proxy.wire.fold import TEXT_FIELDS, Fold
+from scenarios.replies import join_text, read_call, read_reply
 from scenarios.types import ToolCall
 
 __all__ = [
@@ -63,39 +64,9 @@ def read_message(response: object) -> dict[str, Any] | None:
 
 
 def reply_of(message: object) -> tuple[str | None, tuple[ToolCall, ...]]:
-    """Text and tool calls of an assistant message.
-
-    Content parts are joined. Every entry of `tool_calls` counts, a broken one as a call
-    named "". A legacy `function_call` is one call, if there are no others. `arguments`
-    stay what they were.
-    """
-    if not isinstance(message, dict):
-        return None, ()
-    content = message.get("content")
-    if isinstance(content, list):
-        content = join_text(content)
-    entries = message.get("tool_calls")
-    calls = tuple(_tool_call(entry) for entry in entries) if isinstance(entries, list) else ()
-    legacy = message.get("function_call")
-    if not calls and isinstance(legacy, dict):
-        calls = (_tool_call({"function": legacy}),)
-    return (content if isinstance(content, str) else None), calls
-
-
-def _tool_call(entry: object) -> ToolCall:
-    entry = entry if isinstance(entry, dict) else {}
-    function = entry.get("function")
-    arguments = "arguments"
-    if not isinstance(function, dict):
-        function, arguments = entry.get("custom"), "input"
-    if not isinstance(function, dict):
-        function = {}
-    id, name = entry.get("id"), function.get("name")
-    return ToolCall(
-        id=id if isinstance(id, str) and id else None,
-        name=name if isinstance(name, str) else "",
-        arguments=function.get(arguments),
-    )
+    """Text and tool calls of an assistant message, as `scenarios.replies.read_reply` reads it."""
+    reply = read_reply(message)
+    return reply.content, reply.calls
 
 
 def usage_of(response: object) -> tuple[int | None, int | None]:
@@ -110,7 +81,9 @@ def usage_of(response: object) -> tuple[int | None, int | None]:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
+        return None
+    return value
 
 
 def summary(response: object) -> Summary:
@@ -245,7 +218,7 @@ def _deltas(message: object) -> Iterator[dict[str, Any]]:
 
 
 def _call_parts(index: int, entry: object) -> Iterator[dict[str, Any]]:
-    call = _tool_call(entry)
+    call = read_call(entry)
     entry = entry if isinstance(entry, dict) else {}
     function = entry.get("function")
     named = {**(function if isinstance(function, dict) else {}), "name": call.name, "arguments": ""}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, TypeGuard
+
+from scenarios.replies import join_text
 
 TEXT_FIELDS = ("content", "refusal", "reasoning_content", "reasoning", "thinking")
 """Message fields that arrive in pieces; every other scalar arrives whole."""
@@ -63,6 +64,7 @@ class _Choice:
         self.fields: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[_Call] = []
+        self._broken: list[object] = []
         self._function_call: _Call | None = None
 
     def add(self, choice: dict[str, Any]) -> None:
@@ -79,10 +81,8 @@ class _Choice:
     def _add_delta(self, delta: dict[str, Any]) -> None:
         for key, value in delta.items():
             if key == "tool_calls":
-                for fragment in value if isinstance(value, list) else ():
-                    if isinstance(fragment, dict):
-                        self._call_for(fragment).add(fragment)
-            elif key == "function_call" and isinstance(value, dict):
+                self._add_calls(value)
+            elif key == "function_call" and isinstance(value, dict) and value:
                 self._function_call = self._function_call or _Call(0)
                 self._function_call.add({"function": value})
             elif key in TEXT_FIELDS:
@@ -94,6 +94,14 @@ class _Choice:
                 self._message[key] = (old if isinstance(old, list) else []) + value
             elif value is not None:
                 self._message[key] = value
+
+    def _add_calls(self, value: object) -> None:
+        """What is no call is kept as an entry that is none: it must not pass as a plain text answer."""
+        for fragment in value if isinstance(value, list) else [[value]] if value else ():
+            if isinstance(fragment, dict):
+                self._call_for(fragment).add(fragment)
+            elif fragment is not None:
+                self._broken.append(fragment)
 
     def _call_for(self, fragment: dict[str, Any]) -> _Call:
         """The call that a fragment belongs to, by index; a new one where it starts one.
@@ -119,8 +127,9 @@ class _Choice:
 
     def whole(self, index: int) -> dict[str, Any]:
         message = dict(self._message)
-        if self._calls:
-            message["tool_calls"] = [call.whole() for call in sorted(self._calls, key=lambda c: c.index)]
+        calls = [call.whole() for call in sorted(self._calls, key=lambda call: call.index)]
+        if calls or self._broken:
+            message["tool_calls"] = [*calls, *self._broken]
         if self._function_call is not None:
             message["function_call"] = self._function_call.function
         return {"index": index, "message": message, "finish_reason": None, **self.fields}
@@ -168,16 +177,6 @@ class _Call:
 
     def whole(self) -> dict[str, Any]:
         return {"type": "function", **self._fields, "function": self.function}
-
-
-def join_text(parts: Iterable[object]) -> str:
-    """The text of a list of content parts, other kinds of part left out."""
-    texts = []
-    for part in parts:
-        text = part.get("text") if isinstance(part, dict) else part
-        if isinstance(text, str):
-            texts.append(text)
-    return "".join(texts)
 
 
 def _name(fragment: dict[str, Any]) -> object:

@@ -144,6 +144,13 @@ def test_tools_can_be_joined_and_the_scenarios_win_over_one_of_the_same_name() -
     assert theirs not in body["tools"]
 
 
+@pytest.mark.parametrize("config", [{}, {"agent_tools": "append"}, {"keep_tools": ("*",)}])
+def test_the_tool_that_ends_a_smolagents_turn_is_never_offered(config: dict[str, Any]) -> None:
+    final = scenes.tool("final_answer", answer="string")
+    body, _ = sent({"messages": [USER], "tools": [OWN, final]}, **config)
+    assert tool_names(body) == [*(["search"] if config else []), *MOCK]
+
+
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "search"}}])
 def test_a_tool_choice_that_forbids_a_closing_text_becomes_auto(choice: Any) -> None:
     body, changes = sent({"messages": [USER], "tool_choice": choice})
@@ -163,6 +170,13 @@ def test_stop_and_response_format_are_dropped_and_listed() -> None:
     body, changes = sent(asked)
     assert body.keys() == {"messages", "tools"}
     assert changes == ("messages", "stop", "response_format", "tools")
+
+
+def test_a_user_message_that_was_replaced_as_a_whole_is_listed() -> None:
+    body = {"messages": [SAID]}
+    sent_on, changes = provider_body(body, at_first_task(), PlayConfig(), replaced_user=True)
+    assert changes == ("messages", "user_message", "tools")
+    assert sent_on == sent(body)[0]
 
 
 def test_every_other_field_passes_as_it_came() -> None:

@@ -6,11 +6,13 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,8 @@ def test_a_drive_that_is_killed_and_resumed_scores_as_one_that_was_not(tmp_path:
     assert verdicts(killed) == verdicts(whole)
 
 
-def test_a_session_whose_agent_is_killed_is_played_again_on_resume(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["in a turn", "between two"])
+def test_a_session_whose_agent_is_killed_is_played_again_on_resume(tmp_path: Path, when: str) -> None:
     log, mark = tmp_path / "log.db", tmp_path / "mark"
     agent = tmp_path / "agent.py"
     agent.write_text(
@@ -79,11 +82,14 @@ def test_a_session_whose_agent_is_killed_is_played_again_on_resume(tmp_path: Pat
         f"sys.path.insert(0, {str(ROOT / 'tests/support/agents')!r})\n"
         "import plain\n"
         f"mark = pathlib.Path({str(mark)!r})\n"
-        "for number, prompt in enumerate(plain.prompts()):\n"
-        "    if number == 1 and not mark.exists():\n"
+        "def die():\n"
+        "    if not mark.exists():\n"
         "        mark.touch()\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "for number, prompt in enumerate(plain.prompts()):\n"
+        f"    if number == 1 and {when == 'in a turn'}: die()\n"
         "    plain.ask([plain.SYSTEM, plain.user(prompt)], tools=[plain.TOOL])\n"
+        f"    if number == 1 and {when == 'between two'}: die()\n"
     )
     command = f"{shlex.quote(sys.executable)} {shlex.quote(str(agent))}"
     options = ["--provider", "sim:oracle", "--concurrency", "1"]
@@ -109,7 +115,27 @@ def test_resuming_under_another_configuration_is_refused_in_one_line(tmp_path: P
 def test_resuming_a_log_without_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     done = run(*drive(tmp_path / "none.db", "--provider", "sim:oracle", "--resume"))
     assert done.returncode == 2
-    assert "has no run to resume" in done.stderr
+    assert "no run to resume" in done.stderr
+
+
+def runs(log: Path) -> list[tuple[str, int]]:
+    """The ids of a log's runs, and how many sessions each has."""
+    with closing(sqlite3.connect(log)) as reader:
+        return reader.execute(
+            "SELECT r.id, (SELECT count(*) FROM sessions s WHERE s.run_id = r.id) FROM runs r ORDER BY r.seq"
+        ).fetchall()
+
+
+def test_the_run_to_resume_can_be_named_and_is_the_newest_that_fits_otherwise(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    for policy in ("oracle", "oracle", "serial"):
+        assert run(*drive(log, "--provider", f"sim:{policy}", "--limit", "1")).returncode == 0
+    first = runs(log)[0][0]
+    again = drive(log, "--provider", "sim:oracle", "--resume")
+    assert run(*again, "--limit", "2").returncode == 0
+    assert run(*again, "--limit", "3", "--run", first).returncode == 0
+    assert [sessions for _, sessions in runs(log)] == [3, 2, 1]
+    assert "no-such-run" in run(*again, "--run", "no-such-run").stderr
 
 
 @pytest.fixture
@@ -141,3 +167,48 @@ def test_a_drive_goes_on_when_its_proxy_is_killed_and_started_anew(tmp_path: Pat
         tasks = verdicts(log)
     assert {task["label"] for task in tasks} == {"correct"}
     assert len(tasks) >= 24
+
+
+TOKEN = {"EVAL_TOKEN": "token-of-a-test"}
+
+
+def test_a_drive_that_is_stopped_and_run_again_with_the_same_proxy_costs_no_task(
+    tmp_path: Path, port: int
+) -> None:
+    log = tmp_path / "log.db"
+    serve = ["serve", "--scenarios", "bundled", "--provider", "sim:oracle", "--log", str(log)]
+    driving = ["drive", "--proxy", f"http://127.0.0.1:{port}", "--concurrency", "2"]
+    os.mkfifo(tmp_path / "silent")
+    slow = [sys.executable, "tests/support/agents/stays_silent.py", str(tmp_path / "silent")]
+    with begun(*serve, "--port", str(port), watch="stdout") as (_, lines):
+        assert "Listening" in next(lines)
+        with begun(*driving, "--agent", shlex.join(slow), watch="stderr") as (first, told):
+            with (tmp_path / "silent").open() as silent:
+                silent.readline()
+            first.send_signal(signal.SIGTERM)
+            assert first.wait() == 143
+            assert "Traceback" not in told.read()
+        assert run(*driving, "--agent", PLAIN, env=TOKEN).returncode == 0
+        assert {task["label"] for task in verdicts(log)} == {"correct"}
+
+
+def test_what_infrastructure_ended_is_played_again_by_a_proxy_that_runs_only_on_resume(
+    tmp_path: Path, port: int, unused_tcp_port: int
+) -> None:
+    log = tmp_path / "log.db"
+    provider = ["--provider", f"http://127.0.0.1:{unused_tcp_port}/v1", "--provider-retries", "0"]
+    serve = ["serve", "--scenarios", "bundled", *provider, "--log", str(log), "--port", str(port)]
+    driving = ["drive", "--proxy", f"http://127.0.0.1:{port}", "--agent", "builtin", "--limit", "2"]
+    simulate = ["simulate", "--scenarios", "bundled", "--policy", "oracle", "--port", str(unused_tcp_port)]
+    with begun(*serve, watch="stdout") as (_, lines):
+        assert "Listening" in next(lines)
+        assert run(*driving, env=TOKEN).returncode == 3
+        with begun(*simulate, watch="stdout") as (_, simulated):
+            assert str(unused_tcp_port) in next(simulated)
+            again = run(*driving, env=TOKEN)
+            assert again.returncode == 0
+            assert "2 sessions were already over." in again.stdout
+            resumed = run(*driving, "--resume", env=TOKEN)
+            assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert {task["label"] for task in verdicts(log) if task["label"] is not None} == {"correct"}
+    assert sum(task["label"] == "correct" for task in verdicts(log)) == 8

@@ -6,16 +6,14 @@ import datetime
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from scenarios import BUNDLED, LABELS, SUBTYPES, Node, Scenario, Task, Tool, load, validate
+from scenarios import BUNDLED, LABELS, SUBTYPES, Node, Scenario, Task, load, validate
 from scenarios.labels import derived_label
-from scenarios.mutations import PlainReply
 from scenarios.reference import minimal_path
-from scoring.types import Reply, TaskScore
 from scoring.wildtoolbench import score_task
 
 (FILE,) = load(["bundled"])
@@ -72,10 +70,6 @@ def arguments(scenario: Scenario) -> Iterator[tuple[dict[str, Any], Any]]:
                     yield declared(scenario, node)[key], value
 
 
-def released(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> TaskScore:
-    return score_task(tools, nodes, [Reply(content, calls) for content, calls in replies])
-
-
 def test_there_are_at_least_nine_sessions_two_keep_a_ledger_and_one_is_chinese() -> None:
     ids = [scenario.id for scenario in FILE.scenarios]
     assert len(ids) >= 9
@@ -125,7 +119,7 @@ def test_a_session_has_four_tasks_and_a_subtype_for_each_later_one(scenario: Sce
 
 @each_session
 def test_validation_finds_nothing_at_all(scenario: Scenario) -> None:
-    assert validate(scenario, released) == []
+    assert validate(scenario, score_task) == []
 
 
 @each_session

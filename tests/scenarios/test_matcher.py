@@ -141,6 +141,8 @@ def independent(names: list[str], ask: bool = False) -> tuple[Node, ...]:
                 [None, None],
                 [None, ["tool_0", "tool_1"], ["tool_2"], ["tool_2"]],
                 [None, ["tool_3", "tool_3"]],
+                [None, ["tool_4", "tool_5"], ["tool_4", "tool_4"]],
+                [None, ["tool_6"], None, ["tool_6"]],
             ],
             id="an ask beside 14 independent calls",
         ),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from scenarios import Finding, Node, Scenario, Tool, ToolCall, load, parse_record, validate
-from scenarios.mutations import PlainReply, mutations, reference_replies, steps
-from scoring.types import Reply, TaskScore
+from scenarios.mutations import mutations, reference_replies, steps
+from scenarios.types import Reply
 from scoring.wildtoolbench import score_task
 
 Record = dict[str, Any]
@@ -24,16 +24,12 @@ class Verdict:
     reason: str | None = None
 
 
-def released(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> TaskScore:
-    return score_task(tools, nodes, [Reply(content, calls) for content, calls in replies])
-
-
 def lenient(accepts: Callable[[Sequence[Node], list[list[ToolCall]]], bool]) -> Any:
     """A judge that accepts the Reference, and besides what `accepts` says of the calls made."""
 
-    def judge(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> Verdict:
+    def judge(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> Verdict:
         exact = tuple(replies) == reference_replies(nodes)
-        made = [list(calls) for _, calls in replies]
+        made = [list(reply.calls) for reply in replies]
         return Verdict("correct" if exact or accepts(nodes, made) else "error")
 
     return judge
@@ -80,7 +76,7 @@ def scenario(*nodes: Record, **changes: Any) -> Scenario:
 
 
 def found(level: str, *nodes: Record, **changes: Any) -> list[tuple[str, str]]:
-    findings = validate(scenario(*nodes, **changes), released)
+    findings = validate(scenario(*nodes, **changes), score_task)
     return [(finding.field, finding.reason) for finding in findings if finding.level == level]
 
 
@@ -102,11 +98,11 @@ def found(level: str, *nodes: Record, **changes: Any) -> list[tuple[str, str]]:
     ],
 )
 def test_a_sound_reference_has_no_findings(nodes: list[Record]) -> None:
-    assert validate(scenario(*nodes), released) == []
+    assert validate(scenario(*nodes), score_task) == []
 
 
 def test_a_task_without_calls_and_tools_has_nothing_to_mutate() -> None:
-    assert validate(scenario(close(), tools=[]), released) == []
+    assert validate(scenario(close(), tools=[]), score_task) == []
 
 
 # The Reference under the scorer
@@ -115,7 +111,7 @@ def test_a_task_without_calls_and_tools_has_nothing_to_mutate() -> None:
 def test_a_reference_that_is_not_correct_under_the_scorer_is_an_error() -> None:
     judge = lenient(lambda nodes, made: False)
 
-    def never(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[PlainReply]) -> Verdict:
+    def never(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> Verdict:
         return Verdict("error", "step 0: no")
 
     sound = scenario(call(), close(0))
@@ -215,7 +211,7 @@ def test_a_judge_that_overlooks_a_missing_required_key_is_found_out() -> None:
 def test_a_batch_is_mutated_call_by_call() -> None:
     nodes = scenario(call(), call(name="price"), close(0, 1)).tasks[0].nodes
     made = {
-        (m.what, m.node): [[c.name for c in calls] for _, calls in m.replies]
+        (m.what, m.node): [[c.name for c in reply.calls] for reply in m.replies]
         for m in mutations(scenario(close()).tools, nodes)
     }
     assert made[("the call dropped", 0)] == [["price"], []]
@@ -228,7 +224,9 @@ def test_a_batch_is_mutated_call_by_call() -> None:
 def test_the_unknown_tool_is_unknown() -> None:
     named = scenario(call(name="no_such_tool"), close(0), tools=[tool("no_such_tool"), tool("no_such_tool_")])
     made = [
-        m.replies[0][1][0].name for m in mutations(named.tools, named.tasks[0].nodes) if "unknown" in m.what
+        m.replies[0].calls[0].name
+        for m in mutations(named.tools, named.tasks[0].nodes)
+        if "unknown" in m.what
     ]
     assert made == ["no_such_tool__"]
 
@@ -364,7 +362,7 @@ def test_defaults_in_prose_are_notes_at_any_depth() -> None:
 )
 def test_a_misshapen_schema_does_not_stop_validation(parameters: Record) -> None:
     tools = [{"type": "function", "function": {"name": "weigh", "parameters": parameters}}]
-    assert [finding.level for finding in validate(scenario(close(), tools=tools), released)] == []
+    assert [finding.level for finding in validate(scenario(close(), tools=tools), score_task)] == []
 
 
 def test_findings_tell_the_scenario_and_the_task() -> None:
@@ -373,7 +371,7 @@ def test_findings_tell_the_scenario_and_the_task() -> None:
         answer_list=[[call(), close(0)], [call(colour="red"), close(0)]],
         env_info="2025-03-14 Sunday",
     )
-    assert [(f.scenario, f.task, f.level) for f in validate(two, released)] == [
+    assert [(f.scenario, f.task, f.level) for f in validate(two, score_task)] == [
         ("s", None, "warning"),
         ("s", 2, "error"),
         ("s", 2, "error"),
@@ -385,7 +383,7 @@ def test_findings_tell_the_scenario_and_the_task() -> None:
 
 def test_the_real_sessions_have_no_errors_and_no_warnings(real_session_files: list[Path]) -> None:
     sessions = [scenario for file in load(real_session_files) for scenario in file.scenarios]
-    findings = [finding for each in sessions for finding in validate(each, released)]
+    findings = [finding for each in sessions for finding in validate(each, score_task)]
     assert [finding for finding in findings if finding.level != "note"] == []
     in_words = [finding for finding in findings if "default in words" in finding.reason]
     assert len(in_words) == 104

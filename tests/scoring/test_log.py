@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from support import logs
 
-from proxy.log.rows import ScenarioRow
+from proxy.log.rows import PlannedRow, ScenarioRow
 from proxy.log.writer import LogWriter
 from scenarios.load import read_file
-from scenarios.types import ToolCall
-from scoring.log import NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
-from scoring.types import Reply, TaskTrajectory
+from scenarios.types import Reply, ToolCall
+from scoring.log import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
+from scoring.types import TaskTrajectory
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def tasks(path: Path, *rows: Any) -> tuple[TaskTrajectory, ...]:
     return trajectory.tasks
 
 
-def unfinished(reason: str, *replies: Reply) -> TaskTrajectory:
-    return TaskTrajectory(replies, finished=False, unfinished_reason=reason)
+def unfinished(reason: str, *replies: Reply, ending: str | None = None) -> TaskTrajectory:
+    return TaskTrajectory(replies, ending, finished=False, unfinished_reason=reason)
 
 
 def test_a_session_becomes_its_scenario_and_the_replies_of_each_task(path: Path) -> None:
@@ -56,26 +56,29 @@ def test_a_session_becomes_its_scenario_and_the_replies_of_each_task(path: Path)
     assert [task.text for task in trajectory.scenario.tasks] == ["What is a lamp?", "And a chair?"]
     assert trajectory.tasks == (
         TaskTrajectory(
-            (Reply(None, (ToolCall("call_0", "findPrice", '{"thing": "lamp"}'),)), Reply("It is 3."))
+            (Reply(None, (ToolCall("call_0", "findPrice", '{"thing": "lamp"}'),)), Reply("It is 3.")),
+            "closed",
         ),
-        TaskTrajectory((Reply(""),)),
+        TaskTrajectory((Reply(""),), "stopped"),
     )
 
 
-@pytest.mark.parametrize("ending", ["closed", "stopped", "max_steps", "agent_stopped"])
+@pytest.mark.parametrize("ending", ["closed", "stopped", "agent_stopped"])
 def test_a_task_that_the_agent_ended_is_finished_however_it_did(path: Path, ending: str) -> None:
-    assert tasks(path, logs.end(0, ending))[0] == TaskTrajectory(())
+    assert tasks(path, logs.end(0, ending))[0] == TaskTrajectory((), ending)
 
 
 def test_a_task_that_ended_otherwise_is_not_scored(path: Path) -> None:
-    assert tasks(path, logs.end(0, "infrastructure"))[0] == unfinished("infrastructure")
+    assert tasks(path, logs.end(0, "infrastructure"))[0] == unfinished(
+        "infrastructure", ending="infrastructure"
+    )
 
 
 def test_a_task_that_infrastructure_ended_says_what_failed(path: Path) -> None:
     failed = logs.finish("x1", finish_state="provider_error", status=502, error="no route")
     found = tasks(path, logs.turn(), logs.start("x1"), failed, logs.end(0, "infrastructure"))
 
-    assert found[0] == unfinished("provider_error: status 502, no route")
+    assert found[0] == unfinished("provider_error: status 502, no route", ending="infrastructure")
 
 
 def test_tasks_without_an_end_say_how_far_they_came(path: Path) -> None:
@@ -172,6 +175,44 @@ def test_only_the_last_attempt_counts(path: Path) -> None:
 
     assert trajectory.tasks[0] == unfinished(NOT_ENDED, Reply("new"))
     assert open_log(path).runs()[0].sessions == 1
+
+
+def test_planned_sessions_that_were_never_begun_are_told_in_their_place(path: Path) -> None:
+    plan = [
+        PlannedRow("r1", name, f"hash-{name}", epoch)
+        for epoch in (1, 2)
+        for name in ("shop_10", "shop_1", "shop_2")
+    ]
+    write(
+        path,
+        logs.run(),
+        logs.run("r2"),
+        *(logs.scenario(name) for name in ("shop_1", "shop_2", "shop_10")),
+        *plan,
+        PlannedRow("r2", "shop_2", "hash-shop_2", 3),
+        logs.session(),
+        logs.session("s2", "shop_2", 2),
+        logs.end(session_id="s2"),
+    )
+
+    found = open_log(path).trajectories("r1")
+
+    not_begun = (unfinished(NOT_BEGUN),) * 2
+    begun = (unfinished(NOT_PLAYED),) * 2
+    assert [(it.session, it.epoch, it.scenario.id, it.tasks) for it in found] == [
+        ("shop_1.e1", 1, "shop_1", begun),
+        ("shop_1.e2", 2, "shop_1", not_begun),
+        ("shop_2.e1", 1, "shop_2", not_begun),
+        ("shop_2.e2", 2, "shop_2", (TaskTrajectory((), "closed"), unfinished(NOT_PLAYED))),
+        ("shop_10.e1", 1, "shop_10", not_begun),
+        ("shop_10.e2", 2, "shop_10", not_begun),
+    ]
+
+
+def test_a_planned_session_that_was_begun_again_counts_once(path: Path) -> None:
+    write(path, *logs.opened(), PlannedRow("r1", "shop_1", "hash-shop_1", 1), logs.session("s2", attempt=2))
+
+    assert [it.session for it in open_log(path).trajectories("r1")] == ["shop_1.e1"]
 
 
 def test_runs_are_listed_with_what_they_asked_for(path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scenarios.load import load
+from scenarios.replies import read_reply
 from scenarios.types import CLOSE, Node, Scenario, Task
 from scoring.metrics import NOT_REACHED, count, estimates, released_metrics, unscored
-from scoring.replies import read_reply
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.wildtoolbench import score_session
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from proxy.log.rows import (
     ExchangeFinish,
     ExchangeStart,
+    PlannedRow,
     Row,
     RunRow,
     ScenarioRow,
@@ -269,6 +270,22 @@ def test_tasks_that_were_not_played_are_null_and_not_wrong(log: Callable[..., Pa
     assert result.exit_code == 3
     assert "Not scored: 2 of 2 tasks, so 1 of 1 sessions" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_run_that_was_stopped_says_how_much_of_its_plan_is_missing(log: Callable[..., Path]) -> None:
+    path, scenario = log(r1=[RIGHT]), parse_record(RECORD)
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(*(PlannedRow("r1", scenario.id, scenario.hash, epoch) for epoch in (1, 2, 3)))
+    document = json.loads(run_score(path, "--format", "json").stdout)
+    assert document["unscored"] == {
+        "tasks": 4,
+        "all_tasks": 6,
+        "sessions": 2,
+        "all_sessions": 3,
+        "reasons": {"not begun": 4},
+    }
+    assert document["metrics"]["total_info"]["session"]["total_count"] == 1
+    assert "Not scored: 4 of 6 tasks, so 2 of 3 sessions: not begun (4)\n" in run_score(path).stdout
 
 
 def test_a_log_without_runs_is_not_scorable(log: Callable[..., Path]) -> None:

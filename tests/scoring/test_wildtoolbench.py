@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support import scenes
 
-from scenarios.types import Scenario, ToolCall
-from scoring.types import Reply, TaskScore, TaskTrajectory, Trajectory
+from scenarios.types import Reply, Scenario, ToolCall
+from scoring.types import TaskScore, TaskTrajectory, Trajectory
 from scoring.wildtoolbench import score_session, score_task
 
 
@@ -157,6 +157,26 @@ def test_a_task_that_was_not_played_to_its_end_is_left_unscored_with_its_reason(
     assert right.label == "correct"
     assert (left.label, left.is_optimal, left.requests) == (None, False, 1)
     assert left.reason == "provider_error: status 500"
+
+
+def test_a_task_that_the_agent_left_says_so_and_counts_as_released() -> None:
+    left = TaskTrajectory((call(LAMP, CHAIR),), "agent_stopped")
+    scored = score_session(trajectory(left, TaskTrajectory((TEXT,)))).tasks[0]
+    assert scored.reason == "step 1: the agent stopped before the task was over; allowed here: weigh"
+    as_released = score(*left.replies, Reply(""), record=scenes.TWINS)
+    assert (scored.label, scored.action_name_label, scored.requests, scored.steps_kept) == (
+        as_released.label,
+        as_released.action_name_label,
+        as_released.requests,
+        as_released.steps_kept,
+    )
+    assert [step.action for step in scored.steps] == ["call", "none"]
+
+
+def test_an_empty_reply_is_told_from_no_reply_at_all() -> None:
+    spoken, missing = score(Reply("")).reason, score().reason
+    assert spoken == "step 0: replied with neither text nor tool calls; allowed here: getPrice"
+    assert missing == "step 0: the replies ended before the task was over; allowed here: getPrice"
 
 
 # Speed

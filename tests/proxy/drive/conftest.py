@@ -43,6 +43,8 @@ class StandIn:
     url: str = ""
     turns: dict[str, int] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
+    begun_anew: list[str] = field(default_factory=list)
+    plans: list[Any] = field(default_factory=list)
     asked: list[ChatRequest] = field(default_factory=list)
 
     def tasks(self, session: str) -> int:
@@ -54,6 +56,7 @@ class StandIn:
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
         app.router.add_get("/eval/run", self._run)
+        app.router.add_post("/eval/plan", self._plan)
         app.router.add_post("/eval/sessions", self._create)
         app.router.add_get("/eval/sessions/{session}", self._state)
         app.router.add_post("/eval/sessions/{session}/turns", self._open_turn)
@@ -74,12 +77,20 @@ class StandIn:
         infos = [{"id": id, "hash": f"hash of {id}", "tasks": n} for id, n in self.scenarios.items()]
         return web.json_response({"run": "r1", "scenarios": infos, "config": {"history": "gold"}})
 
+    async def _plan(self, request: web.Request) -> web.Response:
+        self.plans.append(await request.json())
+        return web.json_response({})
+
     async def _create(self, request: web.Request) -> web.Response:
         wanted = await request.json()
         session = f"{wanted['scenario']}.e{wanted['epoch']}"
         self.created.append(session)
         self.turns.setdefault(session, 0)
-        body = {"session": session, "url": f"/s/{session}/v1", "over": self.over(session)}
+        if wanted["again"] and self.turns[session] and not self.over(session):
+            self.begun_anew.append(session)
+            self.turns[session] = 0
+        turn = min(self.turns[session], self.tasks(session))
+        body = {"session": session, "url": f"/s/{session}/v1", "over": self.over(session), "turn": turn}
         return web.json_response(body, status=201)
 
     async def _open_turn(self, request: web.Request) -> web.Response:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from proxy.drive.client import (
-    ControlClient,
-    ControlError,
-    Opened,
-    ProxyLost,
-    RunInfo,
-    ScenarioInfo,
-    SessionState,
-    TaskState,
-    Turn,
-)
+from proxy.drive import client
+from proxy.drive.agent import Delivery
+from proxy.drive.client import ControlClient, ControlError, ProxyLost
+from proxy.drive.states import Opened, RunInfo, ScenarioInfo, SessionState, TaskState, Turn
 
 
 def answering(body: Any = None, *, text: str | None = None, status: int = 200) -> Any:
@@ -136,3 +131,68 @@ async def test_a_proxy_that_does_not_answer_in_time_fails_only_that_request() ->
             with pytest.raises(ControlError, match="no answer to GET /eval/run in time") as caught:
                 await control.run()
     assert not isinstance(caught.value, ProxyLost)
+
+
+async def test_the_plan_is_told_to_the_proxy(serve: Any, connect: Any) -> None:
+    stand_in = await serve({"a": 1})
+    await (await connect(stand_in)).plan([("a", 1), ("a", 2)])
+    assert stand_in.plans == [
+        {"sessions": [{"scenario": "a", "epoch": 1}, {"scenario": "a", "epoch": 2}]},
+    ]
+
+
+async def test_a_proxy_that_wants_no_plan_is_driven_without(serve: Any, connect: Any) -> None:
+    await (await connect(await serve({}, control=answering({}, status=404)))).plan([("a", 1)])
+    with pytest.raises(ControlError, match="HTTP 500"):
+        await (await connect(await serve({}, control=answering({}, status=500)))).plan([("a", 1)])
+
+
+ASKED = SessionState("a.e1", "a", 1, 1, False, (), 0, 0, 0, asked=1)
+UNASKED = replace(ASKED, asked=0)
+ANSWERED = replace(ASKED, answered=1)
+FAILED = replace(ASKED, failed_turn=1)
+REFUSED = replace(UNASKED, refused_turn=1)
+
+
+class Seen(ControlClient):
+    """A client that finds a Session in one state after the other, then in the last one for ever."""
+
+    def __init__(self, states: Sequence[SessionState]) -> None:
+        super().__init__("http://127.0.0.1:9", "t")
+        self.left = list(states)
+
+    async def state(self, session: str, query: str = "") -> SessionState:
+        return self.left.pop(0) if len(self.left) > 1 else self.left[0]
+
+
+@pytest.fixture
+def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "PAUSE_S", 0.0)
+    monkeypatch.setattr(client, "GRACE_S", 0.05)
+
+
+@pytest.mark.usefixtures("in_a_hurry")
+@pytest.mark.parametrize(
+    ("states", "delivery"),
+    [
+        ([UNASKED, ASKED, ANSWERED], "answered"),
+        ([FAILED], "failed"),
+        ([FAILED, ANSWERED], "answered"),
+        # It has asked again: however long that takes, it is waited for.
+        ([FAILED, *[ASKED] * 1000, ANSWERED], "answered"),
+        ([REFUSED], "refused"),
+        ([REFUSED, *[ASKED] * 1000, ANSWERED], "answered"),
+        ([FAILED, ASKED, FAILED], "failed"),
+    ],
+)
+async def test_an_agent_whose_request_failed_or_was_refused_may_ask_again(
+    states: list[SessionState], delivery: Delivery
+) -> None:
+    assert await Seen(states).delivery("a.e1", 1) == delivery
+
+
+async def test_of_an_agent_that_is_done_no_further_request_is_waited_for() -> None:
+    for state, delivery in ((FAILED, "failed"), (REFUSED, "refused"), (ANSWERED, "answered")):
+        seen = Seen([state, UNASKED])
+        assert await seen.delivery("a.e1", 1, 60.0) == delivery
+        assert seen.left == [UNASKED]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proxy.drive import driver
+from proxy.drive import work
 from proxy.drive.agent import AgentAnswer, AgentFailure, AgentSession
 from proxy.drive.builtin import builtin
 from proxy.drive.client import ControlClient
@@ -154,7 +154,7 @@ async def test_any_exception_of_an_agent_is_told_in_one_short_line_without_secre
     report = await play(await serve({"a": 1}), Agents(behave))
     reason = report.failures[0].reason
     assert reason.startswith("KeyError: 'bad key [masked] xxx")
-    assert len(reason) == driver.REASON_LENGTH
+    assert len(reason) == work.REASON_LENGTH
 
 
 async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: Any, play: Any) -> None:
@@ -177,7 +177,7 @@ async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: A
 async def test_an_agent_that_will_not_be_cancelled_is_left_to_itself(
     serve: Any, play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "CANCEL_GRACE_S", 0.05)
+    monkeypatch.setattr(work, "CANCEL_GRACE_S", 0.05)
     released, ended = asyncio.Event(), asyncio.Event()
 
     async def behave(session: str, prompt: str) -> None:
@@ -324,8 +324,41 @@ async def test_a_session_that_is_over_already_needs_no_agent(serve: Any, play: A
     stand_in.turns["a.e1"] = 2
     report = await play(stand_in, agents)
     assert agents.made == []
-    assert [(played.end, played.state.over) for played in report.played] == [("over", True)]
+    assert [(played.end, played.state.over, played.already) for played in report.played] == [
+        ("over", True, True)
+    ]
     assert diary.finished_ones == list(report.played)
+
+
+async def test_a_session_that_another_drive_left_in_the_middle_is_begun_anew(serve: Any, play: Any) -> None:
+    stand_in, agents = await serve({"a": 2, "b": 1}), Agents()
+    stand_in.turns["a.e1"] = 1
+    report = await play(stand_in, agents)
+    assert stand_in.begun_anew == ["a.e1"]
+    assert [prompt for session, prompt in agents.prompts if session == "a.e1"] == [
+        "[[next-user-turn 1]]",
+        "[[next-user-turn 2]]",
+    ]
+    assert [(played.session, played.already) for played in report.played] == [
+        ("a.e1", False),
+        ("b.e1", False),
+    ]
+    assert report.complete
+
+
+async def test_a_watcher_that_cannot_write_ends_the_drive_with_its_own_error(serve: Any, play: Any) -> None:
+    class Deaf:
+        def moved(self, state: Any) -> None:
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def failed(self, failure: Failure) -> None: ...
+
+        def finished(self, played: Any) -> None: ...
+
+    agents = Agents()
+    with pytest.raises(BrokenPipeError):
+        await play(await serve({"a": 1}), agents, progress=Deaf())
+    assert agents.closed == ["a.e1"]
 
 
 async def test_the_watcher_is_told_of_each_turn_and_each_session(serve: Any, play: Any, diary: Any) -> None:

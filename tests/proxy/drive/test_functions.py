@@ -11,7 +11,7 @@ import pytest
 from support.agent_runs import has_ended, played, seat
 from support.driving import verdicts
 
-from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentSession
+from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentKilled, AgentSession
 from proxy.drive.functions import functions
 
 Started = Callable[..., Awaitable[Agent]]
@@ -176,6 +176,13 @@ async def test_a_worker_that_dies_is_told_with_its_last_words_and_not_started_ag
         "its worker exited with code 7 in or after turn 1 and is not started again; "
         "its last words: out of memory"
     )
+
+
+async def test_a_worker_that_is_killed_has_not_failed_by_itself(start: Started) -> None:
+    agent = await start("import os\ndef ask(prompt): os.kill(os.getpid(), 9)", session=seat("waiting"))
+    for number, when in ((1, "was ended by SIGKILL"), (2, "was ended by SIGKILL in or after turn 1")):
+        with pytest.raises(AgentKilled, match=f"its worker {when}"):
+            await agent.turn("a prompt", number)
 
 
 async def test_a_function_that_exits_the_process_is_a_worker_that_dies(start: Started) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proxy.drive.agent import api_keys
-from proxy.drive.client import ScenarioInfo
-from proxy.drive.plan import Planned, plan
+from proxy.drive.plan import PlanError, Planned, plan
+from proxy.drive.states import ScenarioInfo
 
 SCENARIOS = [
     ScenarioInfo("ledger_1", "h1", 4),
@@ -44,7 +44,7 @@ def test_every_scenario_has_its_first_epoch_before_any_has_its_second() -> None:
 
 
 def test_unknown_ids_are_named_with_what_is_near_in_one_line() -> None:
-    with pytest.raises(ValueError, match="no scenario") as caught:
+    with pytest.raises(PlanError, match="no scenario") as caught:
         plan(SCENARIOS, only=["legder_1", "LEDGER", "nothing\x1b", "travel_1"])
     message = str(caught.value)
     assert message == (
@@ -56,7 +56,7 @@ def test_unknown_ids_are_named_with_what_is_near_in_one_line() -> None:
 
 @pytest.mark.parametrize("numbers", [{"limit": 0}, {"epochs": 0}])
 def test_a_number_below_one_is_refused(numbers: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="1 or more"):
+    with pytest.raises(PlanError, match="1 or more"):
         plan(SCENARIOS, **numbers)
 
 

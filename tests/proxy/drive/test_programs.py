@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from support.agent_runs import command, has_ended, played, seat
 
-from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, Delivery
+from proxy.drive import client
+from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentKilled, Delivery
 from proxy.drive.process import Processes, abridged, exit_text
 from proxy.drive.programs import Per, programs
 
@@ -222,6 +223,26 @@ async def test_a_process_for_the_session_that_has_exited_is_not_started_again(
     assert (tmp_path / "starts").read_text() == "x"
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_an_agent_that_is_killed_between_its_turns_has_not_failed_by_itself(
+    start: Started, number: int
+) -> None:
+    program = f"import os, signal; signal.signal({number}, signal.SIG_DFL) if {number} != 9 else 0; input(); "
+    agent = await start(python(f"{program}os.kill(os.getpid(), {number})"), session=seat("answered"))
+    with pytest.raises(AgentKilled, match=r"in or after turn [1-9]"):
+        # It has the answer to each turn that it lives to see.
+        for turn in range(1, 10_000):
+            await agent.turn("x", turn)
+
+
+async def test_an_agent_that_ends_between_its_turns_has_failed(start: Started) -> None:
+    agent = await start(python("input()"), session=seat("answered"))
+    with pytest.raises(AgentFailure, match=r"exited with code 0 in or after turn [1-9]") as failed:
+        for turn in range(1, 10_000):
+            await agent.turn("x", turn)
+    assert not isinstance(failed.value, AgentKilled)
+
+
 async def test_an_agent_that_closes_its_input_does_not_keep_the_turn_waiting(start: Started) -> None:
     program = "import os, threading; os.close(0); threading.Event().wait()"
     agent = await start(python(program), session=seat("unasked"))
@@ -356,7 +377,18 @@ async def test_only_the_end_of_an_output_is_kept() -> None:
         assert process.last_words() == "end"
 
 
-async def test_a_provider_that_fails_is_told_from_an_agent_that_does(tmp_path: Path, provider: Any) -> None:
+async def test_a_turn_whose_agent_asks_again_after_a_failure_goes_on(tmp_path: Path, provider: Any) -> None:
+    provider.fail(500)
+    provider.script(lambda request: provider.message(request, "Fine."))
+    report = await played(tmp_path / "log.db", command("asks_again"), provider=provider.url, only=("home_6",))
+    assert report.failures == ()
+    assert {task.end for task in report.played[0].state.tasks} <= {"closed", "stopped"}
+
+
+async def test_a_provider_that_fails_is_told_from_an_agent_that_does(
+    tmp_path: Path, provider: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "GRACE_S", 0.1)
     provider.script(lambda request: provider.as_json({"error": {"message": "no credit"}}, 402))
     program = "import plain, sys; [plain.sent([plain.user(p)]).getresponse().read() for p in plain.prompts()]"
     folder = Path(shlex.split(command("plain"))[1]).parent

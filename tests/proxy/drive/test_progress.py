@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from proxy.drive.client import SessionState, TaskState
 from proxy.drive.driver import DriveReport, Failure, Played
 from proxy.drive.plan import Planned
 from proxy.drive.progress import (
     Progress,
     Tally,
     bar_text,
-    duration,
     failure_line,
     session_line,
     summary,
     tally,
     time_left,
-    visible,
 )
+from proxy.drive.states import SessionState, TaskState
 
 
 def state(session: str, *rights: bool | None, tokens: tuple[int, int] = (0, 0)) -> SessionState:
@@ -58,7 +57,7 @@ def test_the_tally_adds_up_the_last_state_of_each_session() -> None:
         "a.e1": state("a.e1", True, False, None, tokens=(10, 1)),
         "b.e1": state("b.e1", True, tokens=(5, 2)),
     }
-    assert tally(Tally(3, 9), states, done=1, failures=2) == Tally(
+    assert tally(Tally(3, 9, done=1, failures=2), states) == Tally(
         sessions=3, tasks=9, done=1, ended=3, names_right=2, input_tokens=15, output_tokens=3, failures=2
     )
 
@@ -67,21 +66,6 @@ def test_the_time_left_goes_by_the_tasks_played() -> None:
     assert time_left(Tally(3, 12), elapsed=5.0) is None
     assert time_left(Tally(3, 12, ended=3), elapsed=10.0) == 30.0
     assert time_left(Tally(3, 12, ended=12), elapsed=10.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.4, "0 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 0 s"),
-        (130, "2 min 10 s"),
-        (3900, "1 h 5 min"),
-        (-1, "0 s"),
-    ],
-)
-def test_durations_are_said_in_two_units(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_the_text_beside_the_bar_names_all_that_is_known() -> None:
@@ -149,10 +133,6 @@ def test_the_summary_says_what_was_not_played_and_groups_the_reasons() -> None:
     ]
 
 
-def test_characters_that_a_terminal_would_obey_are_spelt_out() -> None:
-    assert visible("a\x1b[31mb\nc\u202ed\u200be\ud800 é 漢") == "a\\x1b[31mb\\nc\\u202ed\\u200be\\ud800 é 漢"
-
-
 def test_ids_and_reasons_reach_the_terminal_spelt_out() -> None:
     evil = "\x1b]0;owned\x07.e1"
     lines = [
@@ -189,6 +169,51 @@ def test_without_a_terminal_each_finished_session_and_failure_is_a_line() -> Non
     assert progress.summary(report)[0].startswith(
         "1 of 2 sessions played in 5 s: names right in 1 of 2 tasks"
     )
+
+
+def test_sessions_that_were_over_before_are_told_apart_and_counted_apart() -> None:
+    out, clock = io.StringIO(), Clock()
+    before = replace(played("a.e1", True, True), already=True)
+    with Progress(3, 5, out, clock) as progress:
+        progress.finished(before)
+        clock.seconds = 10.0
+        progress.finished(played("b.e1", True, False))
+    assert out.getvalue().splitlines() == [
+        "[1/3] a.e1: already over, names right 2/2 tasks, 1,234 tokens (0 s)",
+        "[2/3] b.e1: over, names right 1/2 tasks, 1,234 tokens (10 s)",
+    ]
+    report = DriveReport((before, played("b.e1", True, False)), (Planned("c", 1, 1),))
+    assert progress.summary(report)[:2] == [
+        "1 session was already over.",
+        "1 of 2 sessions played in 10 s: names right in 1 of 3 tasks, 1,000 input and 234 output tokens",
+    ]
+
+
+def test_a_drive_that_finds_everything_over_says_only_that() -> None:
+    out = io.StringIO()
+    found = [replace(played(name, True), already=True) for name in ("a.e1", "b.e1")]
+    with Progress(2, 2, out, Clock()) as progress:
+        for item in found:
+            progress.finished(item)
+    assert progress.summary(DriveReport(tuple(found), ())) == ["2 sessions were already over."]
+
+
+def test_the_bar_and_the_time_left_know_only_what_is_played_now(terminal: Any) -> None:
+    clock = Clock()
+    with Progress(3, 5, terminal, clock) as progress:
+        progress.finished(replace(played("a.e1", True, True), already=True))
+        assert "0/2 sessions, names right 0/0 tasks, 0 tokens, 0 failed, -:-- left" in terminal.getvalue()
+        clock.seconds = 10.0
+        progress.finished(played("b.e1", True, False))
+    # Two of three tasks took ten seconds.
+    assert "50%" in terminal.getvalue()
+    assert "1/2 sessions, names right 1/2 tasks, 1.2k tokens, 0 failed, 0:05 left" in terminal.getvalue()
+
+
+def test_a_bar_of_which_nothing_is_left_does_not_fail(terminal: Any) -> None:
+    with Progress(1, 1, terminal, Clock()) as progress:
+        progress.finished(replace(played("a.e1", True), already=True))
+    assert "0/0 sessions" in terminal.getvalue()
 
 
 def test_on_a_terminal_a_bar_moves_and_failures_stand_above_it(terminal: Any) -> None:

@@ -28,10 +28,10 @@ def exchange(
         finish_state=finish_state,
         status=status,
         response_id=None,
-        finish_reasons=(),
+        response_model=None,
+        tokens=(0, 0),
         message=None,
         error_type=None,
-        error=None,
         delivered_at=None,
     )
 
@@ -54,7 +54,12 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
         writer.commit_blocking(*logs.opened(), turns[0], logs.start("x1"), steps[0], steps[1])
         writer.commit_blocking(
             logs.finish(
-                "x1", message=logs.text_message("Which lamp?"), finish_reasons=("stop",), response_id="c1"
+                "x1",
+                message=logs.text_message("Which lamp?"),
+                response_id="c1",
+                response_model="m-2",
+                input_tokens=12,
+                output_tokens=5,
             ),
             ExchangeDelivered("x1", 8.0),
             TurnBegunRow(turns[0].session_id, 1, {"role": "user", "content": "Please: Turn it on."}),
@@ -84,10 +89,10 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
         finish_state="complete",
         status=200,
         response_id="c1",
-        finish_reasons=("stop",),
+        response_model="m-2",
+        tokens=(12, 5),
         message=logs.text_message("Which lamp?"),
         error_type=None,
-        error=None,
         delivered_at=8.0,
     )
     exchanges = (first, exchange("x3", 3, "pending", None))
@@ -121,19 +126,6 @@ def test_a_log_that_is_being_written_can_be_restored_from(path: Path) -> None:
 
     assert stored is not None
     assert stored.sessions[0].turns == (logs.turn(),)
-
-
-def test_the_outcome_of_a_turn_is_its_last_finished_exchange() -> None:
-    done, failed, redone, open_again = (
-        exchange("x1", 1),
-        exchange("x2", 2, "provider_error", 503),
-        exchange("x3", 2),
-        exchange("x4", 1, "pending", None),
-    )
-    waiting = exchange("x5", 3, "pending", None)
-    session = StoredSession(logs.session(), (), (), (), (done, failed, redone, open_again, waiting))
-
-    assert [session.outcome(turn) for turn in (1, 2, 3, 4)] == [done, redone, waiting, None]
 
 
 def test_a_missing_log_is_an_error(path: Path) -> None:

@@ -111,9 +111,9 @@ def test_a_step_is_told_from_the_user_s_words_to_the_verdict(writer: LogWriter, 
         ToolCalled(TURN, 6.0, "findPrice", '{"thing":  "lamp"}'),
         Observed(TURN, 6.0, '{"price": 3}'),
         ToolCalled(TURN, 6.0, "findPrice", "{"),
-        Verdict(TURN, 6.0, 0, "observe", None),
+        Verdict(TURN, 6.0, 0, "observe", "called findPrice, findPrice", None),
         AssistantText(TURN, 6.0, "It is 3."),
-        Verdict(TURN, 6.0, 1, "stop", "text where a call is due"),
+        Verdict(TURN, 6.0, 1, "stop", "replied in text", "text where a call is due"),
         TaskEnded(TASK, 7.0, "stopped"),
     ]
 

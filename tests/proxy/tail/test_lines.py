@@ -47,9 +47,9 @@ def test_a_whole_task_reads_from_top_to_bottom() -> None:
         ProviderCall(HERE, AT, CALL),
         ToolCalled(HERE, AT, "findPrice", '{"thing":  "lamp"}'),
         Observed(HERE, AT, '{"price": 3}'),
-        Verdict(HERE, AT, 0, "observe", None),
+        Verdict(HERE, AT, 0, "observe", "called findPrice", None),
         AssistantText(HERE, AT, "It is 3."),
-        Verdict(HERE, AT, 1, "stop", "text where the Reference allows findPrice"),
+        Verdict(HERE, AT, 1, "stop", "replied in text", "replied in text; allowed here: findPrice"),
         TaskEnded(Place("r1", "shop_1.e1", 0), AT, "stopped"),
         UserTurn(Place("r1", "shop_1.e1", 1, 12), AT, "reply", "The big one."),
     ) == [
@@ -62,7 +62,7 @@ def test_a_whole_task_reads_from_top_to_bottom() -> None:
         '10:20:30 1.2  observation {"price": 3}',
         "10:20:30 1.2  step 1      observe",
         "10:20:30 1.2  assistant   It is 3.",
-        "10:20:30 1.2  step 2      stop: text where the Reference allows findPrice",
+        "10:20:30 1.2  step 2      stop: replied in text; allowed here: findPrice",
         "10:20:30 1    task        stopped",
         "10:20:30 2.12 user reply  The big one.",
     ]
@@ -124,7 +124,7 @@ def test_nothing_that_comes_from_outside_is_obeyed_by_a_terminal() -> None:
         AssistantText(place, AT, evil),
         ToolCalled(place, AT, evil, evil),
         Observed(place, AT, evil),
-        Verdict(place, AT, 0, evil, evil),
+        Verdict(place, AT, 0, evil, evil, evil),
         TaskEnded(place, AT, evil),
     ]
     shown = lines(*events, session=True)
@@ -133,7 +133,7 @@ def test_nothing_that_comes_from_outside_is_obeyed_by_a_terminal() -> None:
 
 
 def test_colours_are_only_where_they_are_wanted() -> None:
-    stopped = Verdict(HERE, AT, 0, "stop", "wrong")
+    stopped = Verdict(HERE, AT, 0, "stop", "did", "wrong")
     assert "\x1b" not in line(stopped)
     assert line(stopped, color=True) == (
         "\x1b[2m10:20:30 1.2 \x1b[0m \x1b[31mstep 1     \x1b[0m \x1b[31mstop: wrong\x1b[0m"

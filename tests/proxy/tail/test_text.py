@@ -9,28 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.tail.text import duration, moment, one_line, padded, parse_since, visible, visible_json, width
-
-ESCAPE = "\x1b]0;owned\x07\x1b[2J"
-BIDI = "a\u202egpj.exe\u2066"
-
-
-def test_what_a_terminal_would_obey_is_spelt_out() -> None:
-    assert visible(ESCAPE) == r"\x1b]0;owned\x07\x1b[2J"
-    assert visible(BIDI) == r"a\u202egpj.exe\u2066"
-    assert visible("\x9b31m\x7f\r\u2028\ud800\U000e0041") == r"\x9b31m\x7f\r\u2028\ud800\U000e0041"
-    assert visible("a\nb\tc", keep="\n") == "a\nb\\tc"
-
-
-def test_plain_words_of_any_script_stay_as_they_are() -> None:
-    text = "Grüße, 你好, שלום, e\u0301, 👍, \\x1b"
-    assert visible(text) == text
+from proxy.tail.text import duration, moment, one_line, padded, parse_since, visible_json
+from scenarios.text import visible
 
 
 @given(st.text())
 def test_nothing_that_comes_out_is_a_control_character(text: str) -> None:
-    for shown in (visible(text), one_line(text, 20)):
-        assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in shown)
+    shown = one_line(text, 20)
+    assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in shown)
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3)))
@@ -49,9 +35,7 @@ def test_a_long_text_ends_with_the_number_of_characters_left_out() -> None:
     assert one_line("x" * 1_221, 20) == "x" * 20 + "… (+1,201)"
 
 
-def test_wide_characters_take_two_columns_and_combining_marks_none() -> None:
-    assert width("你好") == 4
-    assert width("e\u0301") == 1
+def test_a_text_is_cut_and_filled_up_by_columns_not_characters() -> None:
     assert one_line("你好吗朋友", 6) == "你好吗… (+2)"
     assert padded("你", 4) == "你  "
 
@@ -66,6 +50,21 @@ def test_a_text_of_combining_marks_alone_has_an_end_too() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (130, "2 min 10 s"),
+        (3900, "1 h 5 min"),
+        (-1, "0 s"),
+    ],
+)
+def test_durations_in_whole_seconds(seconds: float, text: str) -> None:
+    assert duration(seconds, whole=True) == text
 
 
 def test_a_span_is_counted_back_from_now() -> None:

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from proxy.wire.fold import Fold
+from scenarios.replies import read_reply
+from scenarios.types import Reply
 
 
 def fold(*chunks: Any) -> dict[str, Any]:
@@ -204,6 +208,23 @@ def test_malformed_chunks_are_passed_over():
             "finish_reason": None,
         }
     ]
+
+
+@pytest.mark.parametrize("calls", ["f", 7, {"name": "f"}, {"function": {"name": "f"}}, ["f"], [["f"]], [7]])
+def test_what_should_be_tool_calls_and_is_not_passes_for_no_text(calls: Any):
+    reply = read_reply(message({"choices": [{"index": 0, "delta": {"content": "hi", "tool_calls": calls}}]}))
+    assert (reply.content, [call.name for call in reply.calls]) == ("hi", [""])
+
+
+@pytest.mark.parametrize("calls", [None, [], {}, "", [None]])
+def test_tool_calls_of_nothing_are_none(calls: Any):
+    reply = read_reply(message({"choices": [{"index": 0, "delta": {"content": "hi", "tool_calls": calls}}]}))
+    assert reply == Reply("hi")
+
+
+def test_an_empty_legacy_call_is_none():
+    reply = read_reply(message({"choices": [{"index": 0, "delta": {"content": "hi", "function_call": {}}}]}))
+    assert reply == Reply("hi")
 
 
 def test_a_whole_message_in_one_chunk_is_read():

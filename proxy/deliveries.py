@@ -1,0 +1,71 @@
+"""What became of a Session's turns on their way to the agent. The verdicts know nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from proxy.log.restore import StoredSession
+from proxy.turns import ProviderFailed
+
+
+class Deliveries:
+    """Which turns were answered, failed or refused; whoever waits for one is told."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+        """The last turn that the provider failed, the agent being told; 0 if there was none."""
+        self.refused = 0
+        """The last turn in which a request was not let in."""
+        self._delivered: set[int] = set()
+        self._unseen: dict[int, ProviderFailed] = {}
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    @property
+    def answered(self) -> int:
+        """The last turn whose terminal event was written out to the agent; 0 if none was."""
+        return max(self._delivered, default=0)
+
+    def has_answer(self, turn: int) -> bool:
+        return turn in self._delivered
+
+    def answer(self, turn: int) -> None:
+        self._delivered.add(turn)
+        self._notify()
+
+    def fail(self, turn: int) -> None:
+        self.failed = turn
+        self._notify()
+
+    def refuse(self, turn: int) -> None:
+        self.refused = turn
+        self._notify()
+
+    def keep_failure(self, turn: int, failure: ProviderFailed) -> None:
+        """A failure could not be told with its status: the re-sent request gets it."""
+        self._unseen[turn] = failure
+
+    def take_failure(self, turn: int) -> ProviderFailed | None:
+        return self._unseen.pop(turn, None)
+
+    def end(self) -> None:
+        """Nothing more will come: another attempt has taken over."""
+        self._ended = True
+        self._notify()
+
+    async def settled(self, turn: int, timeout: float) -> None:
+        """Returns when the turn was answered, failed or refused, at the latest after `timeout` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not self._ended and turn > max(self.answered, self.failed, self.refused):
+                    await self._changed.wait()
+
+    def restore(self, stored: StoredSession) -> None:
+        self._delivered = {ex.turn for ex in stored.exchanges if ex.delivered_at is not None}
+        failed = [ex.turn for ex in stored.exchanges if ex.finish_state == "provider_error"]
+        self.failed = max(failed, default=0)
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

@@ -1,0 +1,112 @@
+"""What the proxy says of a Run, its Sessions and their turns. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from proxy.drive.agent import Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioInfo:
+    """A Scenario that the Run can play; `tasks` is how many it has."""
+
+    id: str
+    hash: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    id: str
+    scenarios: tuple[ScenarioInfo, ...]
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened.
+
+    `process` tells one start of the proxy from the next.
+    """
+
+    session: str
+    url: str
+    over: bool
+    turn: int = 0
+    process: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An open user turn: what to say to the agent."""
+
+    number: int
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """How a Task (`number` from 1) stands. `end` and `names_right` are None while it is open."""
+
+    number: int
+    end: str | None
+    names_right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Where a Session stands, as the proxy says; `turn` is None before the first one.
+
+    `asked` is the last turn that the agent asked for, `answered` the last one whose answer
+    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the
+    last one in which the proxy let a request not in; each 0 if there was none.
+    """
+
+    session: str
+    scenario: str
+    epoch: int
+    turn: int | None
+    over: bool
+    tasks: tuple[TaskState, ...]
+    input_tokens: int
+    output_tokens: int
+    provider_errors: int
+    asked: int = 0
+    answered: int = 0
+    failed_turn: int = 0
+    refused_turn: int = 0
+    process: str = ""
+
+
+def delivery_of(state: SessionState, turn: int) -> Delivery:
+    """What became of a turn, by the state of its Session."""
+    if state.answered >= turn:
+        return "answered"
+    if state.failed_turn >= turn:
+        return "failed"
+    if state.asked >= turn:
+        return "waiting"
+    return "refused" if state.refused_turn >= turn else "unasked"
+
+
+def session_state(body: Mapping[str, Any]) -> SessionState:
+    """Reads an answer of the control API. Raises KeyError, TypeError or ValueError for another shape."""
+    return SessionState(
+        session=str(body["session"]),
+        scenario=str(body["scenario"]),
+        epoch=int(body["epoch"]),
+        turn=None if body["turn"] is None else int(body["turn"]),
+        over=bool(body["over"]),
+        asked=int(body["asked"]),
+        answered=int(body["answered"]),
+        failed_turn=int(body["failed_turn"]),
+        refused_turn=int(body.get("refused_turn") or 0),
+        process=str(body.get("process") or ""),
+        tasks=tuple(TaskState(int(task["task"]), task["end"], task["names_right"]) for task in body["tasks"]),
+        input_tokens=int(body["input_tokens"] or 0),
+        output_tokens=int(body["output_tokens"] or 0),
+        provider_errors=int(body["provider_errors"] or 0),
+    )
