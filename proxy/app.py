@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from aiohttp import web
 
 from proxy import sentinel
-from proxy.claims import Claim
+from proxy.claims import AgentRequest, Claim
 from proxy.control import Control
 from proxy.giving import Giving
 from proxy.journal import Journal, Origin
@@ -22,12 +19,20 @@ from proxy.log.errors import LogError
 from proxy.queue import Queue, is_fresh
 from proxy.recording import CHAT_PATH, Recorder
 from proxy.registry import QUEUED, Registry
+from proxy.requests import (
+    Visit,
+    agent_key,
+    find_address,
+    json_or_none,
+    parse_body,
+    read_body,
+    secrets_of,
+)
 from proxy.respond import error_response
 from proxy.sentinel import Found
-from proxy.sessions import AgentRequest, Player
+from proxy.sessions import Player
 from proxy.threads import thread_of
-from proxy.wire.answer import one_line
-from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
+from proxy.wire.endpoint import SESSION_KEY_PREFIX
 from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -41,37 +46,11 @@ JOURNAL = web.AppKey("journal", Journal)
 MAX_BODY = 1 << 30
 """Bytes of a request: agents re-send long histories, with pictures in them."""
 
-_PATH = re.compile(r"(?:/s/(?P<session>[^/]+))?(?:/v1)?(?P<rest>/.*)", re.DOTALL)
 _PASSED_ON = re.compile(r"GET /models(/[^/]+)?|POST /embeddings")
 _DOTS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 """A path that means another one: what it leads to was not looked at."""
-_KEY_PARAMETERS = frozenset({"key", "api_key", "api-key", "apikey", "token", "access_token"})
 _UNPLAYED = frozenset({"/messages", "/completions", "/responses"})
 """Endpoints that exist and would spend tokens unevaluated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """What a request is about: the Session's name and how it was found, the path behind it."""
-
-    session: str | None
-    correlation: str | None
-    path: str
-
-
-@dataclass(slots=True)
-class Visit:
-    """A request while it is served, and what is known of it so far."""
-
-    request: web.Request
-    address: Address
-    raw: bytes = b""
-    player: Player | None = None
-    exchange_id: str | None = None
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.raw).hexdigest()
 
 
 class Agents:
@@ -115,14 +94,14 @@ class Agents:
 
     async def _route(self, visit: Visit) -> web.StreamResponse:
         request, address = visit.request, visit.address
-        raw = visit.raw = await _read(request)
+        raw = visit.raw = await read_body(request)
         if address.path.startswith("/eval/"):
             raise ApiError(404, NO_CONTROL, code="no_control_api")
         if _DOTS.search(address.path):
             raise ApiError(400, "the path has . or .. in it: give the endpoint's own path", code="bad_path")
         if self._registry is None or _PASSED_ON.fullmatch(f"{request.method} {address.path}"):
             origin = Origin(correlation=address.correlation, reason="recorded")
-            return await self._pass_on(visit, raw, _json_or_none(raw), address.path, origin)
+            return await self._pass_on(visit, raw, json_or_none(raw), address.path, origin)
         if address.path != CHAT_PATH or request.method != "POST":
             raise ApiError(
                 400 if address.path in _UNPLAYED else 404,
@@ -170,7 +149,7 @@ class Agents:
             if player is not None and player.turn:
                 player.record()
                 origin = replace(origin, session_id=player.row.id, turn=player.turn)
-            visit.exchange_id = self._received(visit, _json_or_none(visit.raw), origin)
+            visit.exchange_id = self._received(visit, json_or_none(visit.raw), origin)
         row = self._journal.failed(
             visit.exchange_id,
             "proxy_error",
@@ -262,59 +241,3 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         if exc.status < 400:
             raise
         return error_response(ApiError(exc.status, exc.reason, INVALID_REQUEST))
-
-
-async def _read(request: web.Request) -> bytes:
-    try:
-        return await request.read()
-    except web.RequestPayloadError as exc:
-        raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
-
-
-def secrets_of(request: web.Request) -> list[str]:
-    """What an agent authorizes itself with, wherever it stands: none of it may reach the log."""
-    header = request.headers.get("Authorization", "").partition(" ")[2].strip()
-    named = [request.headers.get(name, "") for name in ("api-key", "x-api-key", "x-goog-api-key")]
-    query = [value for name, value in request.query.items() if name.lower() in _KEY_PARAMETERS]
-    return [secret for secret in (header, *named, *query) if secret]
-
-
-def find_address(request: web.Request) -> Address:
-    """The Session by URL path, else API key, else header; and the endpoint's path."""
-    # As sent: what is passed on must not be decoded on the way.
-    match = _PATH.fullmatch(request.rel_url.raw_path)
-    path = match["rest"] if match else request.rel_url.raw_path
-    path = path.rstrip("/") or "/"
-    if match and match["session"]:
-        return Address(unquote(match["session"]), "path", path)
-    key = agent_key(request)
-    if key and key.startswith(SESSION_KEY_PREFIX):
-        return Address(key.removeprefix(SESSION_KEY_PREFIX), "api_key", path)
-    if name := request.headers.get(SESSION_HEADER):
-        return Address(name, "header", path)
-    return Address(None, None, path)
-
-
-def agent_key(request: web.Request) -> str | None:
-    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-    return key.strip() or None if scheme.lower() == "bearer" else None
-
-
-def parse_body(raw: bytes) -> Body:
-    """A chat completion request. Content is parsed by `json`, which keeps big integers whole."""
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise ApiError(400, f"the body is not JSON: {exc}") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "the body must be a JSON object")
-    if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise ApiError(400, "messages must be a list that is not empty", param="messages")
-    return body
-
-
-def _json_or_none(raw: bytes) -> Any:
-    try:
-        return json.loads(raw) if raw else None
-    except (ValueError, RecursionError):
-        return None

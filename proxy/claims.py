@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,21 @@ class Claim:
     message: Message | None = None
     whole: bool = False
     side: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """An agent's request for a turn: its exchange, what it claims, its body.
+
+    `query` is what stood behind its path, for the provider; `key` is the provider's.
+    """
+
+    exchange_id: str
+    claim: Claim
+    body: Body
+    headers: Mapping[str, str]
+    key: str | None
+    query: str = ""
 
 
 def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = False) -> Claim:

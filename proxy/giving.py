@@ -7,11 +7,12 @@ from typing import Any
 
 from aiohttp import web
 
+from proxy.claims import AgentRequest
 from proxy.journal import Journal
 from proxy.log.errors import LogError
 from proxy.outcomes import Outcome, as_final_answer
 from proxy.respond import break_off, error_response
-from proxy.sessions import AgentRequest, Player
+from proxy.sessions import Player
 from proxy.turns import ProviderFailed
 from proxy.wire.chat import dump_json, stream_events
 from proxy.wire.endpoint import response_headers

@@ -6,12 +6,11 @@ for again joins the loop that runs or gets its stored outcome, and a turn never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from proxy import sentinel
-from proxy.claims import Claim, Position, claim_of
+from proxy.claims import AgentRequest, Claim, Position, claim_of
 from proxy.conversation import control_tools
 from proxy.deliveries import Deliveries
 from proxy.journal import Journal
@@ -36,24 +35,9 @@ from proxy.settings import PlayConfig
 from proxy.threads import Thread, followed, thread_of
 from proxy.turns import ProviderFailed, Providing
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
-from proxy.wire.errors import INVALID_REQUEST, ApiError
+from proxy.wire.errors import ApiError
 
 Body = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
-    """An agent's request for a turn: its exchange, what it claims, its body.
-
-    `query` is what stood behind its path, for the provider; `key` is the provider's.
-    """
-
-    exchange_id: str
-    claim: Claim
-    body: Body
-    headers: Mapping[str, str]
-    key: str | None
-    query: str = ""
 
 
 class Player:
@@ -177,7 +161,8 @@ class Player:
                 if number > self.turn:
                     return Outcome(self._own_answer(request, SESSION_OVER))
                 if number < self.turn:
-                    raise self._turn_is_over(number)
+                    text = f"turn {number} is over: session {self.row.name} is at turn {self.turn}"
+                    raise ApiError(400, text, code="turn_over")
                 loop = self._start_loop(number, request)
             return await loop.join(request.exchange_id)
 
@@ -194,14 +179,6 @@ class Player:
             self.main = Thread(stored.thread["system"], stored.thread["tools"])
             self._numbered = stored.thread["numbered"]
         self.input_tokens, self.output_tokens = stored.tokens
-
-    def _turn_is_over(self, number: int) -> ApiError:
-        return ApiError(
-            400,
-            f"turn {number} is over: session {self.row.name} is at turn {self.turn}",
-            INVALID_REQUEST,
-            "turn_over",
-        )
 
     def _open(self) -> None:
         before, self.session = self.session, open_turn(self.session)

@@ -1,0 +1,102 @@
+"""What a request says: whose it is, what is in it, and what of it must not be written down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from proxy.sessions import Player
+from proxy.wire.answer import one_line
+from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
+from proxy.wire.errors import ApiError
+
+Body = dict[str, Any]
+
+_PATH = re.compile(r"(?:/s/(?P<session>[^/]+))?(?:/v1)?(?P<rest>/.*)", re.DOTALL)
+_KEY_PARAMETERS = frozenset({"key", "api_key", "api-key", "apikey", "token", "access_token"})
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a request is about: the Session's name and how it was found, the path behind it."""
+
+    session: str | None
+    correlation: str | None
+    path: str
+
+
+@dataclass(slots=True)
+class Visit:
+    """A request while it is served, and what is known of it so far."""
+
+    request: web.Request
+    address: Address
+    raw: bytes = b""
+    player: Player | None = None
+    exchange_id: str | None = None
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.raw).hexdigest()
+
+
+async def read_body(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except web.RequestPayloadError as exc:
+        raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
+
+
+def secrets_of(request: web.Request) -> list[str]:
+    """What an agent authorizes itself with, wherever it stands: none of it may reach the log."""
+    header = request.headers.get("Authorization", "").partition(" ")[2].strip()
+    named = [request.headers.get(name, "") for name in ("api-key", "x-api-key", "x-goog-api-key")]
+    query = [value for name, value in request.query.items() if name.lower() in _KEY_PARAMETERS]
+    return [secret for secret in (header, *named, *query) if secret]
+
+
+def find_address(request: web.Request) -> Address:
+    """The Session by URL path, else API key, else header; and the endpoint's path."""
+    # As sent: what is passed on must not be decoded on the way.
+    match = _PATH.fullmatch(request.rel_url.raw_path)
+    path = match["rest"] if match else request.rel_url.raw_path
+    path = path.rstrip("/") or "/"
+    if match and match["session"]:
+        return Address(unquote(match["session"]), "path", path)
+    key = agent_key(request)
+    if key and key.startswith(SESSION_KEY_PREFIX):
+        return Address(key.removeprefix(SESSION_KEY_PREFIX), "api_key", path)
+    if name := request.headers.get(SESSION_HEADER):
+        return Address(name, "header", path)
+    return Address(None, None, path)
+
+
+def agent_key(request: web.Request) -> str | None:
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    return key.strip() or None if scheme.lower() == "bearer" else None
+
+
+def parse_body(raw: bytes) -> Body:
+    """A chat completion request. Content is parsed by `json`, which keeps big integers whole."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as exc:
+        raise ApiError(400, f"the body is not JSON: {exc}") from None
+    if not isinstance(body, dict):
+        raise ApiError(400, "the body must be a JSON object")
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        raise ApiError(400, "messages must be a list that is not empty", param="messages")
+    return body
+
+
+def json_or_none(raw: bytes) -> Any:
+    try:
+        return json.loads(raw) if raw else None
+    except (ValueError, RecursionError):
+        return None
