@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from importlib import import_module
@@ -24,6 +25,15 @@ COMMANDS = {
 }
 
 
+INTERRUPTED = 130
+
+
+class CannotGoOn(click.ClickException):
+    """The machine fails the program: a full disk, say."""
+
+    exit_code = 3
+
+
 class LazyGroup(click.Group):
     """A group whose help needs none of its commands' modules."""
 
@@ -37,6 +47,15 @@ class LazyGroup(click.Group):
                 raise
             traceback.print_exception(error)
             ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                # Whoever read the output has had enough.
+                ctx.exit(0)
+            if ctx.params["debug"] or error.filename is not None:
+                raise
+            raise CannotGoOn(f"cannot go on: {error.strerror or error}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -26,12 +26,6 @@ class Composition(Protocol):
         """A log's scores as a table and as a JSON document."""
 
 
-class InputError(click.ClickException):
-    """Something the user gave cannot be used."""
-
-    exit_code = 2
-
-
 def play_options(command: F) -> F:
     """The options of a proxy that plays, shared by `serve` and `drive`."""
     options = [

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from proxy.cli import InputError
 from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Score
@@ -28,6 +27,7 @@ from proxy.drive.plan import PlanError, plan
 from proxy.drive.process import kill_all
 from proxy.drive.progress import Progress
 from proxy.drive.stopping import exit_code, until_stopped
+from proxy.errors_cli import InputError
 from proxy.log.errors import LogError
 from proxy.runs import SIMULATED, shown_provider
 from proxy.server import StartError, running

@@ -85,6 +85,8 @@ def read_file(path: str | Path, language: str = "en") -> ScenarioFile:
     """
     where = BUNDLED if path == BUNDLED_WORD else Path(path)
     try:
+        if where.is_char_device():
+            raise ValueError("it is a device, not a file")
         data = where.read_bytes()
     except (OSError, ValueError) as error:
         return ScenarioFile(where, "", language, (), (_unreadable(str(path), error),))

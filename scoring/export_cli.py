@@ -222,6 +222,11 @@ def _write(path: Path, lines: Iterable[bytes]) -> None:
     """Writes the file whole or not at all."""
     part = path.with_name(path.name + ".part")
     try:
+        if path.exists() and not path.is_file():
+            # A pipe or a device takes what it is given; nothing may stand in its place.
+            with path.open("wb") as file:
+                file.writelines(lines)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("wb") as file:

@@ -128,6 +128,8 @@ def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result
         raise LogError(f"{path}: is a folder, not a log")
     if not os.path.exists(path):
         raise LogError(f"{path}: no such log")
+    if not os.path.isfile(path):
+        raise LogError(f"{path}: is not a file, so not a log")
     try:
         closed = not _has_wal(path)
         result = _query(path, query, immutable=closed)
@@ -137,6 +139,10 @@ def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result
         if "not a database" in str(error):
             raise LogError(f"{path}: is not a SQLite database, so not a log") from error
         raise LogError(f"{path}: cannot be read as a log ({error})") from error
+    except json.JSONDecodeError as error:
+        raise LogError(
+            f"{path}: is damaged ({error}): what is stored in it is not what was written"
+        ) from error
     return result
 
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from proxy.drive.agent import AgentFailure, AgentKilled
 from proxy.drive.environment import secrets_of
 from proxy.log.redaction import scrub
-from proxy.tail.text import visible
+from scenarios.text import visible
 
 TAIL_BYTES = 8192
 """How much of the end of an output is kept."""

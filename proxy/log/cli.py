@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from proxy.errors_cli import InputError
+
 if TYPE_CHECKING:
     from proxy.log.inspect import RunSummary
-
-
-class InputError(click.ClickException):
-    """Something the user gave cannot be used."""
-
-    exit_code = 2
 
 
 log_argument = click.argument("path", metavar="LOG.db", type=click.Path(path_type=Path))
@@ -80,7 +76,7 @@ def list_runs(path: Path, output_format: str) -> None:
 def rename(path: Path, run: str, name: str) -> None:
     """Give a run a name, which then does for its id. The id stays."""
     from proxy.log.runs import rename_run
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     with _input_errors():
         run_id = rename_run(path, run, name, time.time)
@@ -97,7 +93,7 @@ def delete(path: Path, run: str, yes: bool, vacuum: bool, force: bool) -> None:
     """Take a run out of a log, with all that belongs to no other run."""
     from proxy.log.inspect import run_summary
     from proxy.log.runs import check_unused, delete_run
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     with _input_errors():
         chosen = run_summary(path, run)
@@ -166,7 +162,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _is_sure(path: Path, run: RunSummary) -> bool:
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     name = "" if run.name is None else f" ({run.name})"
     try:
@@ -182,7 +178,7 @@ def _is_sure(path: Path, run: RunSummary) -> bool:
 
 def _print_raw(path: Path, exchange: str, answer: bytes | None) -> None:
     """Verbatim to a file or program; on a terminal so that it obeys nothing."""
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     if answer is None:
         raise InputError(f"{path}: exchange {exchange} has no answer")
@@ -195,7 +191,7 @@ def _print_raw(path: Path, exchange: str, answer: bytes | None) -> None:
 @contextmanager
 def _input_errors() -> Iterator[None]:
     from proxy.log.errors import LogError
-    from proxy.tail.text import visible
+    from scenarios.text import visible
 
     try:
         yield

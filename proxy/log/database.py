@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -62,6 +63,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
             connection.close()
     except sqlite3.Error as error:
         raise LogError(f"{path}: {_explain(error)}") from error
+    except json.JSONDecodeError as error:
+        raise LogError(f"{path}: is damaged: what should be JSON in it is not ({error})") from error
 
 
 def _check_place(path: Path, must_exist: bool) -> None:

@@ -9,12 +9,6 @@ import click
 from scenarios.load import BUNDLED_WORD, LANGUAGES
 
 
-class InputError(click.ClickException):
-    """Something the user gave cannot be used."""
-
-    exit_code = 2
-
-
 def _latency(context: click.Context, parameter: click.Parameter, value: float) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise click.BadParameter(f"{value} is not a number of seconds from 0 on")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from proxy.simulate.cli import InputError
+from proxy.errors_cli import InputError
 from proxy.simulate.policies import PolicyError, parse_policy
 from proxy.simulate.server import base_url, serve_until_stopped
 from scenarios.load import ScenarioError, load

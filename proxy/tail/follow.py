@@ -105,6 +105,8 @@ class Follower:
                 yield from self._events()
         except sqlite3.Error as error:
             raise LogError(f"{self._path}: cannot be read as a log ({error})") from error
+        except json.JSONDecodeError as error:
+            raise LogError(f"{self._path}: is damaged: what should be JSON in it is not ({error})") from error
 
     def close(self) -> None:
         self._connection = None

@@ -122,7 +122,7 @@ def runs(log: Path) -> list[tuple[str, int]]:
     """The ids of a log's runs, and how many sessions each has."""
     with closing(sqlite3.connect(log)) as reader:
         return reader.execute(
-            "SELECT r.id, (SELECT count(*) FROM sessions s WHERE s.run_id = r.id) FROM runs r ORDER BY r.rowid"
+            "SELECT id, (SELECT count(*) FROM sessions WHERE run_id = runs.id) FROM runs ORDER BY rowid"
         ).fetchall()
 
 
