@@ -36,6 +36,7 @@ TABLES: Mapping[str, type | str] = {
     "runs": rows.RunRow,
     "scenarios": rows.ScenarioRow,
     "sessions": rows.SessionRow,
+    "planned": rows.PlannedRow,
     "turns": rows.TurnRow,
     "tasks": rows.TaskEndRow,
     "exchanges": (
@@ -129,7 +130,7 @@ def cli_page() -> str:
         "| 0 | done |",
         "| 2 | wrong usage or broken input; one line says what is wrong, where, and how to mend it |",
         "| 3 | nothing to score, or something other than the agent failed |",
-        "| 130 | interrupted |",
+        "| 130, 143, 129 | ended by Ctrl-C, SIGTERM, SIGHUP |",
     ]
     for context in _contexts(click.Context(main, info_name=PROGRAM)):
         lines += ["", *_command(context)]

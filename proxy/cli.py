@@ -72,6 +72,16 @@ def play_options(command: F) -> F:
             help="What becomes of the agent's own tools.",
         ),
         click.option(
+            "--keep-tool",
+            "keep_tools",
+            multiple=True,
+            metavar="PATTERN",
+            default=("transfer_to_*",),
+            show_default=True,
+            help="The agent's control tools, such as handoffs: they stay, and calling them is no step. "
+            "May be repeated.",
+        ),
+        click.option(
             "--observations",
             type=click.Choice(["matched", "released"]),
             default="matched",
@@ -279,6 +289,7 @@ def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, A
         on_mismatch=options["on_mismatch"],
         agent_tools=options["agent_tools"],
         observations=options["observations"],
+        keep_tools=tuple(options["keep_tools"]),
     )
     return Settings(
         log=options["log"],

@@ -163,9 +163,10 @@ def _bound(settings: Settings) -> socket.socket:
         except OSError:
             bound.close()
             raise
-    except OSError as exc:
+    except (OSError, UnicodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else exc
         raise StartError(
-            f"cannot listen on {settings.host} port {settings.port}: {exc.strerror or exc}; "
+            f"cannot listen on {settings.host} port {settings.port}: {reason}; "
             "choose another --host or --port (0 takes a free one)"
         ) from exc
     return bound

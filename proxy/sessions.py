@@ -192,6 +192,7 @@ class Player:
         self._journal.log.put(*rows)
 
     def _start_loop(self, number: int, request: AgentRequest) -> Loop:
+        self.deliveries.ask(number)
         self._loop = Loop(
             number,
             self._play(request),
