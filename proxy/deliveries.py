@@ -46,8 +46,6 @@ class Deliveries:
         """The agent asks for the turn: an earlier failure of it is no longer the last word."""
         if self.failed == turn:
             self.failed = 0
-        if self.refused == turn:
-            self.refused = 0
 
     def keep_failure(self, turn: int, failure: ProviderFailed) -> None:
         """A failure could not be told with its status: the re-sent request gets it."""
