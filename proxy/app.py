@@ -168,6 +168,8 @@ class Agents:
         name, correlation = visit.address.session, visit.address.correlation
         if name is None and found is not None:
             name, correlation = found.session, "sentinel"
+        if name is None and (player := self._registry.given_call(body["messages"])):
+            return player, "tool_call_id"
         if name is None:
             return self._queue.player(body, found, visit.sha256), QUEUED
         begins = thread_of(body) if found is not None and is_fresh(body, found) else None

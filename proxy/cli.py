@@ -172,7 +172,11 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
 @click.option("--only", multiple=True, metavar="ID", help="Play only this scenario; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Play only the first so many scenarios.")
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Times to play each scenario."
+    "--epochs",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Times to play each scenario.",
 )
 @click.option(
     "--resume",

@@ -14,7 +14,7 @@ from proxy.outcomes import Outcome, as_final_answer
 from proxy.respond import break_off, error_response
 from proxy.sessions import Player
 from proxy.turns import ProviderFailed
-from proxy.wire.chat import dump_json, stream_events
+from proxy.wire.chat import dump_json, read_message, stream_events
 from proxy.wire.endpoint import response_headers
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
 
@@ -43,6 +43,7 @@ class Giving:
             completion = outcome.response
             if outcome.final:
                 completion = as_final_answer(completion, self._asked.body, f"call_{exchange_id}")
+            self._player.gave(read_message(completion))
             self._recorded = True
             await self._journal.log.commit(self._journal.given(exchange_id, completion))
             response = await self._write(completion)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from proxy.claims import begins_anew
 from proxy.journal import Journal
@@ -77,6 +78,12 @@ class Registry:
         """The Session that a name means, if it is there already."""
         latest = session_name(name, self._latest[name]) if name in self._latest else name
         return self.players.get(latest or "")
+
+    def given_call(self, messages: Sequence[Any]) -> Player | None:
+        """The Session whose agent answers a call that it was given, by the call's id."""
+        results = {m.get("tool_call_id") for m in messages if isinstance(m, dict) and m.get("role") == "tool"}
+        ids = {it for it in results if isinstance(it, str)}
+        return next((player for player in self.players.values() if player.call_ids & ids), None)
 
     def open(self, scenario_id: str, epoch: int) -> Player:
         """The Session of this Scenario and epoch, opened if it is not there yet."""

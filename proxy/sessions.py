@@ -53,6 +53,8 @@ class Player:
         self.output_tokens = 0
         self.provider_errors = 0
         self.deliveries = Deliveries()
+        self.call_ids: set[str] = set()
+        """Of the calls that the agent was given: their results name the Session."""
         self._journal = journal
         self._providing = providing
         self._config = config
@@ -115,6 +117,10 @@ class Player:
         )
         return claim_of(at, body, found, answers=bool(self._results(body)))
 
+    def gave(self, message: Message | None) -> None:
+        """The agent was given this message."""
+        self.call_ids.update(call.id for call in reply_of(message)[1] if call.id)
+
     def accept(self, claim: Claim) -> None:
         """The request is let in: from now on the conversation is known by it."""
         self.record()
@@ -175,6 +181,8 @@ class Player:
         self.session, self._outcomes = replay(self.session, stored, self._config.observations)
         self._words = {turn.turn: turn.text for turn in stored.turns}
         self.deliveries.restore(stored)
+        for exchange in stored.exchanges:
+            self.gave(exchange.message)
         if stored.thread:
             self.main = Thread(stored.thread["system"], stored.thread["tools"])
             self._numbered = stored.thread["numbered"]
