@@ -17,7 +17,7 @@ from scenarios.matcher import Match, State, allowed, match_calls, start
 from scenarios.reference import Batch, depth
 from scenarios.steps import take_step
 from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Scenario, Tool
-from scoring.arguments import CRASH, check_arguments
+from scenarios.arguments import CRASH, check_arguments
 from scoring.transcript import as_text, plain_calls, results, spoken
 from scoring.types import CORRECT, ERROR, JSON
 

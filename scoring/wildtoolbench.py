@@ -14,7 +14,7 @@ from scenarios.matcher import start
 from scenarios.reference import depth
 from scenarios.steps import Mismatch, mismatch, take_step
 from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Tool, ToolCall
-from scoring.arguments import check_arguments
+from scenarios.arguments import check_arguments
 from scoring.types import (
     CORRECT,
     ERROR,

@@ -26,7 +26,7 @@ from sqlite_utils import Database
 
 from run_proxy import main
 from scenarios import LABELS, SUBTYPES, load
-from scoring.arguments import check_arguments
+from scenarios.arguments import check_arguments
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -84,7 +84,7 @@ HEAVY = {"aiohttp", "jieba", "openai", "sqlite_utils", "tqdm"}
 INLINE = {
     "run_proxy.py": "the composition root loads what a command needs",
     "*cli.py": "commands load what they need when they run",
-    "scoring/similarity.py": "jieba is costly and seldom needed",
+    "scenarios/similarity.py": "jieba is costly and seldom needed",
 }
 """Where imports may stand inside functions, and why."""
 

@@ -23,7 +23,7 @@ from proxy.server import running
 from proxy.settings import Settings
 from scenarios.load import BUNDLED, load
 from scenarios.types import PSEUDO_ACTIONS
-from scoring.arguments import check_arguments
+from scenarios.arguments import check_arguments
 from scoring.export import CANDIDATES, UNCHECKABLE
 from scoring.export_cli import RESULT_FILE, export
 from scoring.log import open_log

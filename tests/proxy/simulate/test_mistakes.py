@@ -19,7 +19,7 @@ from proxy.simulate.reply import Call, Draw, Reply
 from scenarios.history import released_tools
 from scenarios.load import parse_record
 from scenarios.types import Scenario, Tool, ToolCall
-from scoring.arguments import check_arguments
+from scenarios.arguments import check_arguments
 from scoring.types import Reply as ScoredReply
 from scoring.wildtoolbench import score_task
 

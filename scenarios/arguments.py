@@ -9,7 +9,7 @@ It differs from the released checker in three ways, none of which makes right of
 - where that raises and scoring ends, the verdict is a message starting with `CRASH`;
 - several missing or extra keys are listed in alphabetical order (there: in the order
   of a set of strings, which changes from run to run);
-- ROUGE-L is computed here, exactly as the package `rouge` 1.0.1 does (see `scoring.similarity.rouge_l`).
+- ROUGE-L is computed here, exactly as the package `rouge` 1.0.1 does (see `scenarios.similarity.rouge_l`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scoring.similarity import rouge_l, segment
+from scenarios.similarity import rouge_l, segment
 
 CORRECT = "correct"
 INVALID_JSON = "error: args invalid json format"

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge import Rouge
 
-from scoring.arguments import (
+from scenarios.arguments import (
     CORRECT,
     CRASH,
     INVALID_JSON,
     MAX_NESTING,
     check_arguments,
 )
-from scoring.similarity import ROUGE_STEPS, rouge_l, segment
+from scenarios.similarity import ROUGE_STEPS, rouge_l, segment
 
 ROOT = Path(__file__).resolve().parents[2]
 STRING = {"type": "string"}
@@ -475,7 +475,7 @@ def run_python(code: str, temporary: Path) -> subprocess.CompletedProcess[str]:
 
 def test_segmentation_prints_nothing_and_lets_no_warning_out(tmp_path: Path) -> None:
     code = (
-        "from scoring.arguments import check_arguments\n"
+        "from scenarios.arguments import check_arguments\n"
         "tool = {'properties': {'q': {'type': 'string'}}}\n"
         'text = \'{"q": "北京明天的天气预报怎么样啊"}\'\n'
         "verdict = check_arguments(tool, text, {'q': '上海明天的天气预报怎么样啊'})\n"
@@ -486,6 +486,6 @@ def test_segmentation_prints_nothing_and_lets_no_warning_out(tmp_path: Path) -> 
 
 
 def test_importing_the_checker_loads_neither_jieba_nor_rouge(tmp_path: Path) -> None:
-    code = "import sys, scoring.arguments; print(sorted({'jieba', 'rouge'} & sys.modules.keys()))"
+    code = "import sys, scenarios.arguments; print(sorted({'jieba', 'rouge'} & sys.modules.keys()))"
     done = run_python(code, tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")
