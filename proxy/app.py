@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,13 @@ from aiohttp import web
 
 from proxy import sentinel
 from proxy.claims import AgentRequest, Claim
-from proxy.control import Control
+from proxy.dialects import ChatDialect
 from proxy.giving import Giving
 from proxy.journal import Journal, Origin
 from proxy.log.errors import LogError
-from proxy.queue import Queue, is_fresh
+from proxy.mcp import refused
+from proxy.mcp_session import give_tools, mcp_origin
+from proxy.queue import WAYS, Queue, is_fresh
 from proxy.recording import CHAT_PATH, Recorder
 from proxy.registry import QUEUED, Registry
 from proxy.requests import (
@@ -28,28 +30,27 @@ from proxy.requests import (
     read_body,
     secrets_of,
 )
-from proxy.respond import error_response
+from proxy.respond import Connection
+from proxy.responses import ResponsesApi, wants_stream
 from proxy.sentinel import Found
 from proxy.sessions import Player
 from proxy.threads import thread_of
+from proxy.wire.chat import dump_json
 from proxy.wire.endpoint import SESSION_KEY_PREFIX
-from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
+from proxy.wire.errors import SERVER_ERROR, ApiError
+from proxy.wire.responses import RESPONSES_PATH
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Body = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 _FAULT = "a fault of the proxy ({}): its terminal has the details"
 NO_CONTROL = "this proxy only records, so there is nothing to control: start serve with --scenarios"
 
-JOURNAL = web.AppKey("journal", Journal)
-MAX_BODY = 1 << 30
-"""Bytes of a request: agents re-send long histories, with pictures in them."""
-
+MCP_PATH = "/mcp"
 _PASSED_ON = re.compile(r"GET /models(/[^/]+)?|POST /embeddings")
 _DOTS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 """A path that means another one: what it leads to was not looked at."""
-_UNPLAYED = frozenset({"/messages", "/completions", "/responses"})
+_UNPLAYED = frozenset({"/messages", "/completions"})
 """Endpoints that exist and would spend tokens unevaluated."""
 
 
@@ -65,6 +66,7 @@ class Agents:
         registry: Registry | None,
         recorder: Recorder,
         journal: Journal,
+        responses: ResponsesApi,
         *,
         keep_alive: float,
         own_key: str | None = None,
@@ -73,6 +75,7 @@ class Agents:
         self._queue = None if registry is None else Queue(registry)
         self._recorder = recorder
         self._journal = journal
+        self._responses = responses
         self._own_key = own_key
         self._keep_alive = keep_alive
 
@@ -102,14 +105,21 @@ class Agents:
         if self._registry is None or _PASSED_ON.fullmatch(f"{request.method} {address.path}"):
             origin = Origin(correlation=address.correlation, reason="recorded")
             return await self._pass_on(visit, raw, json_or_none(raw), address.path, origin)
-        if address.path != CHAT_PATH or request.method != "POST":
-            raise ApiError(
-                400 if address.path in _UNPLAYED else 404,
-                f"{request.method} {address.path} is not played in a session: "
-                "let the agent use /chat/completions (in most clients: the chat-completions model class)",
-                code="endpoint_not_played",
-            )
-        return await self._play(visit, parse_body(raw))
+        if address.path == MCP_PATH:
+            return await self._give_tools(visit)
+        if request.method == "POST" and address.path == CHAT_PATH:
+            return await self._play(visit, parse_body(raw))
+        if request.method == "POST" and address.path == RESPONSES_PATH:
+            visit.translated = await self._responses.translated(raw)
+            return await self._play(visit, visit.translated.chat)
+        if self._responses.is_stored(request.method, address.path):
+            return await self._give_stored(visit)
+        raise ApiError(
+            400 if address.path in _UNPLAYED else 404,
+            f"{request.method} {address.path} is not played in a session: "
+            "let the agent use /chat/completions or /responses (in most clients: another model class)",
+            code="endpoint_not_played",
+        )
 
     async def _play(self, visit: Visit, body: Body) -> web.StreamResponse:
         assert self._registry is not None
@@ -136,8 +146,26 @@ class Agents:
             headers=dict(request.headers),
             key=self._provider_key(request),
             query=request.rel_url.raw_query_string,
+            sha256=visit.sha256,
         )
-        return await Giving(self._journal, player, asked, request, self._keep_alive).run()
+        dialect = ChatDialect(body) if visit.translated is None else visit.translated.dialect
+        return await Giving(self._journal, player, asked, dialect, self._connection(visit, body)).run()
+
+    async def _give_tools(self, visit: Visit) -> web.StreamResponse:
+        """The MCP endpoint of a Session; its errors have the shape of JSON-RPC."""
+        assert self._registry is not None
+        name = visit.address.session
+        try:
+            player = self._registry.queued if name is None else self._registry.player(name)
+            if player is None:
+                raise ApiError(400, f"no session is open on this address: {WAYS}", code="no_session")
+        except ApiError as exc:
+            await self._refuse(visit, exc)
+            return refused(exc)
+        visit.player = player
+        player.record()
+        exchange_id = self._received(visit, json_or_none(visit.raw), mcp_origin(visit, player))
+        return await give_tools(visit.request, player, self._journal, exchange_id)
 
     async def _refuse(self, visit: Visit, error: ApiError) -> None:
         """Writes down a request that was not let in, or could not be served."""
@@ -170,6 +198,8 @@ class Agents:
             name, correlation = found.session, "sentinel"
         if name is None and (player := self._registry.given_call(body["messages"])):
             return player, "tool_call_id"
+        if name is None and visit.translated and (player := self._answered(visit.translated.session_id)):
+            return player, "response_id"
         if name is None:
             return self._queue.player(body, found, visit.sha256), QUEUED
         begins = thread_of(body) if found is not None and is_fresh(body, found) else None
@@ -180,10 +210,41 @@ class Agents:
     ) -> web.StreamResponse:
         """Passes a call on the side through, with the user's words where the sentinel stands."""
         player.accept(claim)
-        sent = player.fill_side_call(visit.raw, claim)
+        translated = visit.translated
+        sent = player.fill_side_call(dump_json(body) if translated else visit.raw, claim)
         turn = min(claim.turn, player.turn) or None
         origin = Origin(player.row.id, turn, correlation=correlation, reason=claim.side)
-        return await self._pass_on(visit, sent, body, CHAT_PATH, origin)
+        if translated is None:
+            return await self._pass_on(visit, sent, body, CHAT_PATH, origin)
+        return await self._responses.aside(
+            self._connection(visit, body),
+            visit.request,
+            json.loads(sent),
+            translated,
+            exchange_id=self._received(visit, body, origin),
+            session_id=player.row.id,
+            key=self._provider_key(visit.request),
+        )
+
+    async def _give_stored(self, visit: Visit) -> web.StreamResponse:
+        """A response once more that the agent was given."""
+        request = visit.request
+        origin = Origin(correlation=visit.address.correlation, reason="about a response that was given")
+        exchange_id = self._received(visit, None, origin)
+        body = await self._responses.stored(request, visit.address.path)
+        await self._journal.log.commit(self._journal.given(exchange_id, {}))
+        connection = Connection(request, stream=wants_stream(request), keep_alive=self._keep_alive)
+        response = await connection.write(body)
+        self._journal.delivered(exchange_id)
+        return response
+
+    def _answered(self, session_id: str | None) -> Player | None:
+        """The Session that a response was given in, if it is still played."""
+        assert self._registry is not None
+        return next((it for it in self._registry.players.values() if it.row.id == session_id), None)
+
+    def _connection(self, visit: Visit, body: Body) -> Connection:
+        return Connection(visit.request, stream=bool(body.get("stream")), keep_alive=self._keep_alive)
 
     async def _pass_on(
         self, visit: Visit, sent: bytes, body: Any, path: str, origin: Origin
@@ -196,11 +257,18 @@ class Agents:
         return await self._recorder.relay(request, sent, path + query, exchange_id, stream=stream, key=key)
 
     def _received(self, visit: Visit, body: Any, origin: Origin) -> str:
-        request = visit.request
+        request, translated = visit.request, visit.translated
         for secret in secrets_of(request):
             self._journal.log.hide(secret)
         visit.exchange_id = self._journal.received(
-            request.method, request.path_qs, request.headers, visit.raw, body, agent_key(request), origin
+            request.method,
+            request.path_qs,
+            request.headers,
+            visit.raw,
+            translated.logged if translated else body,
+            agent_key(request),
+            origin,
+            translated.changes if translated else (),
         )
         return visit.exchange_id
 
@@ -210,36 +278,3 @@ class Agents:
         if key is not None and not key.startswith(SESSION_KEY_PREFIX):
             return key
         return self._own_key if key or "Authorization" not in request.headers else None
-
-
-def build_app(agents: Agents, control: Control | None, journal: Journal) -> web.Application:
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors])
-    app[JOURNAL] = journal
-    app.router.add_get("/healthz", _healthz)
-    if control is not None:
-        app.router.add_routes(control.routes())
-        app.on_shutdown.append(control.stop)
-    app.router.add_route("*", "/{path:(?s:.*)}", agents.handle)
-    return app
-
-
-async def _healthz(request: web.Request) -> web.Response:
-    failure = request.app[JOURNAL].log.failed
-    if failure is not None:
-        raise ApiError(503, f"the log has failed: {failure}", SERVER_ERROR, "log_failed")
-    return web.json_response({"status": "ok"})
-
-
-@web.middleware
-async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error of our own is JSON in OpenAI's shape."""
-    try:
-        return await handler(request)
-    except ApiError as exc:
-        return error_response(exc)
-    except LogError as exc:
-        return error_response(ApiError(500, f"the log cannot be written: {exc}", SERVER_ERROR, "log_failed"))
-    except web.HTTPException as exc:
-        if exc.status < 400:
-            raise
-        return error_response(ApiError(exc.status, exc.reason, INVALID_REQUEST))

@@ -20,7 +20,7 @@ class Position:
 
     `turn` is the last turn opened, `begun` the last one the conversation asked for;
     `delivered` says that turn's answer was written out. `main` is the conversation so far,
-    `numbered` that its prompts have numbers.
+    `numbered` that its prompts have numbers. `words` are those of turn `turn`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Position:
     delivered: bool
     main: Thread | None
     numbered: bool
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Claim:
     """A request for turn `turn`, or a side call for the reason `side`.
 
     `message` is the agent's user message that the turn's words go into; `whole` says that it
-    has no sentinel and is replaced altogether. `thread` and `numbered` are what the Session's
+    has neither sentinel nor these words and is replaced altogether. `thread` and `numbered` are what the Session's
     conversation is known by once the request is let in.
     """
 
@@ -53,7 +54,8 @@ class Claim:
 class AgentRequest:
     """An agent's request for a turn: its exchange, what it claims, its body.
 
-    `query` is what stood behind its path, for the provider; `key` is the provider's.
+    `query` is what stood behind its path, for the provider; `key` is the provider's. `sha256` is of the
+    bytes that came: a request that is sent again has the same.
     """
 
     exchange_id: str
@@ -62,13 +64,17 @@ class AgentRequest:
     headers: Mapping[str, str]
     key: str | None
     query: str = ""
+    sha256: str = ""
 
 
 def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = False) -> Claim:
     """What a request is. Raises ApiError for a turn that cannot be.
 
+    `found` is its sentinel; without one, the turn's words themselves tell which turn it is about.
     `answers`: it brings the results of calls that the agent was given to carry out.
     """
+    if found is None and at.words is not None:
+        found = sentinel.find_words(body["messages"], at.words, at.turn)
     thread = thread_of(body)
     numbered = found is not None and found.turn is not None
     turn = at.turn if answers else _turn(at, found)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
+from proxy.play_cli import play_config, play_options, warn_of
+
 if TYPE_CHECKING:
     from proxy.settings import Settings
 
@@ -24,88 +26,6 @@ class Composition(Protocol):
 
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""
-
-
-def play_options(command: F) -> F:
-    """The options of a proxy that plays, shared by `serve` and `drive`."""
-    options = [
-        click.option(
-            "--provider",
-            metavar="URL|sim:POLICY",
-            help="The LLM provider's base URL (ends in /v1), or sim:oracle, sim:serial, sim:noisy:P[:SEED], "
-            "sim:text-only, sim:always-call, sim:empty for a simulated one.",
-        ),
-        click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="The SQLite log."),
-        click.option(
-            "--language",
-            type=click.Choice(["en", "zh"]),
-            default="en",
-            show_default=True,
-            help="Which words of a scenario file with both languages are played.",
-        ),
-        click.option(
-            "--history",
-            type=click.Choice(["gold"]),
-            default="gold",
-            show_default=True,
-            help="What each task starts from: the references of the earlier tasks.",
-        ),
-        click.option(
-            "--tools",
-            type=click.Choice(["intercept"]),
-            default="intercept",
-            show_default=True,
-            help="Who answers tool calls: the proxy, so that the agent sees only texts.",
-        ),
-        click.option(
-            "--on-mismatch",
-            type=click.Choice(["stop"]),
-            default="stop",
-            show_default=True,
-            help="What a wrong step does: it ends the task.",
-        ),
-        click.option(
-            "--agent-tools",
-            type=click.Choice(["replace", "append"]),
-            default="replace",
-            show_default=True,
-            help="What becomes of the agent's own tools.",
-        ),
-        click.option(
-            "--keep-tool",
-            "keep_tools",
-            multiple=True,
-            metavar="PATTERN",
-            default=("transfer_to_*",),
-            show_default=True,
-            help="The agent's control tools, such as handoffs: they stay, and calling them is no step. "
-            "May be repeated.",
-        ),
-        click.option(
-            "--observations",
-            type=click.Choice(["matched", "released"]),
-            default="matched",
-            show_default=True,
-            help="Give each call what it asked for, or swap parallel results as the released harness does.",
-        ),
-        click.option("--model", help="Send this model name to the provider instead of the agent's."),
-        click.option(
-            "--provider-key-env",
-            metavar="NAME",
-            help="Environment variable with the provider's key. Default: the agent's own key is passed on; "
-            "for an agent without one, OPENAI_API_KEY.",
-        ),
-        click.option(
-            "--provider-retries",
-            type=click.IntRange(min=0),
-            default=3,
-            show_default=True,
-            help="How often a request is sent again after a 429, a 5xx or a broken connection.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def scenarios_option(command: F) -> F:
@@ -145,6 +65,7 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
 
     _require(options, "provider", "log")
     settings = _settings(files, host, port, options)
+    warn_of(settings)
     run_serve(replace(settings, runs="new" if new_run else "continue", token=os.environ.get("EVAL_TOKEN")))
 
 
@@ -168,6 +89,14 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     "--agent-body",
     metavar="JSON",
     help="For a server: the body to POST, with {turn} for the prompt and {session} for the session's name.",
+)
+@click.option(
+    "--inject",
+    type=click.Choice(["sentinel", "driver"]),
+    default="sentinel",
+    show_default=True,
+    help="What the agent is prompted with: a placeholder, or the user's words themselves, so that its own "
+    "retrieval, guardrails and routers see them.",
 )
 @click.option("--only", multiple=True, metavar="ID", help="Play only this scenario; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Play only the first so many scenarios.")
@@ -212,6 +141,7 @@ def drive(
     agent: str,
     per: Literal["session", "turn"] | None,
     agent_body: str | None,
+    inject: Literal["sentinel", "driver"],
     only: tuple[str, ...],
     limit: int | None,
     epochs: int,
@@ -242,7 +172,16 @@ def drive(
         return
     _require(options, "provider", "log")
     settings = _settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options)
-    settings = replace(settings, agent=choice.label, runs="resume" if resume else "new", resume_run=run_id)
+    play = replace(settings.play, inject=inject)
+    if play.echoes_agent and (choice.per == "turn" or "{turn}" in agent):
+        raise click.UsageError(
+            "an agent that is started anew for each turn remembers nothing: with --history live give "
+            "--history-from proxy, or use --per session."
+        )
+    warn_of(settings)
+    settings = replace(
+        settings, play=play, agent=choice.label, runs="resume" if resume else "new", resume_run=run_id
+    )
     run_drive(settings, wanted, settings.model)
 
 
@@ -285,16 +224,8 @@ def demo(composition: Composition, folder: Path) -> None:
 
 
 def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, Any]) -> Settings:
-    from proxy.settings import PlayConfig, Settings
+    from proxy.settings import Settings
 
-    play = PlayConfig(
-        history=options["history"],
-        tools=options["tools"],
-        on_mismatch=options["on_mismatch"],
-        agent_tools=options["agent_tools"],
-        observations=options["observations"],
-        keep_tools=tuple(options["keep_tools"]),
-    )
     return Settings(
         log=options["log"],
         provider=options["provider"],
@@ -305,5 +236,6 @@ def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, A
         host=host,
         port=port,
         provider_retries=options["provider_retries"],
-        play=play,
+        provider_api=options["provider_api"],
+        play=play_config(options),
     )

@@ -104,6 +104,7 @@ class Control:
     async def open_turn(self, request: web.Request) -> web.Response:
         """Opens the next turn, or gives the one after turn `after` if it is open already.
 
+        `text` in the answer is what the user says in it, for agents that shall see it themselves.
         `wait`: the agent is thought to have its answer; should the turn still be played, after
         another attempt took over, it is not given up.
         """
@@ -114,9 +115,16 @@ class Control:
         number = await player.open_turn(
             after=after if isinstance(after, int) else None, wait=wanted.get("wait") is True
         )
+        turn = None if number is None else player.session.turn
         await player.committed()
-        prompt = None if number is None else sentinel.prompt(number)
-        return web.json_response({"turn": number, "prompt": prompt, "over": number is None})
+        return web.json_response(
+            {
+                "turn": number,
+                "prompt": None if number is None else sentinel.prompt(number),
+                "text": None if turn is None else turn.words,
+                "over": number is None,
+            }
+        )
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         self._authorize(request)

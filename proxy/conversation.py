@@ -6,11 +6,14 @@ Only what must change is changed, and each change is named, so that the log can 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from proxy.live_history import Finding, live_messages
+from proxy.offered import Offered, offered
 from proxy.outcomes import FINAL_ANSWER, is_control
-from proxy.play import Session
+from proxy.session import Session
 from proxy.settings import PlayConfig
 from scenarios.history import date_text, gold_history, released_tools
 
@@ -25,23 +28,39 @@ _FUNCTIONS = ("functions", "function_call")
 """The older dialect of the same two."""
 
 
-def provider_body(
-    body: Body, session: Session, config: PlayConfig, *, replaced_user: bool = False
-) -> tuple[Body, tuple[str, ...]]:
-    """The request for the provider, and the names of what was changed in the agent's own.
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What goes to the provider: `changes` names what is not as the agent sent it, `findings`
+    what the agent has lost or changed of its history, and `offered` under which names it offers
+    the Scenario's tools.
+    """
 
-    `messages`: the agent's leading messages with the Scenario's date, the earlier Tasks from
-    their References (`gold`), and the current Task from the proxy's own record. An agent that
+    body: Body
+    changes: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    offered: Offered = field(default_factory=Offered)
+
+
+def provider_body(body: Body, session: Session, *, replaced_user: bool = False) -> Sending:
+    """The request for the provider. Raises ApiError where the agent lacks tools that it must have.
+
+    `messages`: the agent's leading messages with the Scenario's date, then with `gold` the
+    earlier Tasks from their References and the current one from the proxy's own record; with
+    `live` the agent's own messages, or that record of all Tasks. An agent that
     uses `functions` gets all of it in that dialect. `replaced_user` says that the turn's
     words took the place of a whole user message, which had no sentinel.
     """
-    legacy = speaks_legacy(body)
+    config, legacy = session.config, speaks_legacy(body)
     (tools, choice), others = (_FUNCTIONS, _TOOLS) if legacy else (_TOOLS, _FUNCTIONS)
     dropped = [key for key in (*_DROPPED, *others) if key in body]
     sent = {key: value for key, value in body.items() if key not in dropped}
-    changes = ["messages", *(["user_message"] if replaced_user else []), *dropped, tools]
-    sent["messages"] = _messages(body["messages"], session, legacy)
-    sent[tools] = _offered(body, session, config)
+    known = _known_tools(body, session)
+    changes = ["messages", *(["user_message"] if replaced_user else []), *dropped]
+    sent["messages"], made, findings = _messages(body["messages"], session, known, legacy)
+    changes += made
+    if config.agent_tools != "keep":
+        sent[tools] = _offered(body, session, config)
+        changes.append(tools)
     if choice in sent and sent[choice] not in ("auto", "none"):
         sent[choice] = "auto"
         changes.append(choice)
@@ -49,7 +68,7 @@ def provider_body(
         # Without it no tokens are counted; the agent's own stream has the usage only if it asked.
         sent["stream_options"] = {"include_usage": True}
         changes.append("stream_options")
-    return sent, tuple(changes)
+    return Sending(sent, tuple(changes), findings, known)
 
 
 def speaks_legacy(body: Body) -> bool:
@@ -57,11 +76,23 @@ def speaks_legacy(body: Body) -> bool:
     return bool(body.get("functions")) and isinstance(body["functions"], list) and not body.get("tools")
 
 
-def control_tools(body: Body, session: Session, config: PlayConfig) -> tuple[str, ...]:
+def control_tools(body: Body, session: Session) -> tuple[str, ...]:
     """Names of the agent's tools whose calls are no Steps; never one of the Scenario's."""
     mock = {tool.name for tool in session.scenario.tools}
-    names = [name for name in map(_name, _own_tools(body)) if name is not None]
-    return tuple(name for name in names if _is_kept(name, config) and name not in mock)
+    return tuple(name for name in _names(body) if _is_kept(name, session.config) and name not in mock)
+
+
+def _known_tools(body: Body, session: Session) -> Offered:
+    """Under which names the agent offers the Scenario's tools; under their own where we put them there."""
+    names = _names(body)
+    if session.config.agent_tools != "keep" or (not names and session.steps):
+        # A last call for a text comes without tools.
+        return Offered()
+    return offered(session.scenario, names)
+
+
+def _names(body: Body) -> list[str]:
+    return [name for name in map(_name, _own_tools(body)) if name is not None]
 
 
 def leading(messages: Sequence[Any]) -> list[Message]:
@@ -77,11 +108,29 @@ def leading(messages: Sequence[Any]) -> list[Message]:
     return own
 
 
-def _messages(messages: Sequence[Any], session: Session, legacy: bool) -> list[Message]:
+def _messages(
+    messages: Sequence[Any], session: Session, known: Offered, legacy: bool
+) -> tuple[list[Message], tuple[str, ...], tuple[Finding, ...]]:
+    """(what is sent, the names of what was changed in it, what the agent lost of it)."""
     assert session.turn is not None
-    ours = [*gold_history(session.scenario, session.turn.task), *session.thread]
-    own = _dated(leading(messages), date_text(session.scenario))
-    return [*own, *(_legacy(ours) if legacy else ours)]
+    changes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    own = leading(messages)
+    if session.config.echoes_agent:
+        live = live_messages(messages, session.record, session.aliases)
+        changes, findings = live.changes, live.findings
+        own = list(takewhile(lambda it: it.get("role") in _SYSTEM_ROLES, live.messages))
+        ours = list(live.messages[len(own) :])
+    else:
+        past = session.past if session.config.history == "live" else _gold(session)
+        ours = [known.said(message) for message in (*past, *session.thread)]
+    dated = _dated(own, date_text(session.scenario))
+    return [*dated, *(_legacy(ours) if legacy else ours)], changes, findings
+
+
+def _gold(session: Session) -> Sequence[Message]:
+    assert session.turn is not None
+    return gold_history(session.scenario, session.turn.task)
 
 
 def _dated(own: list[Message], date: str) -> list[Message]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 
-from proxy.log.restore import StoredSession
+from proxy.log.restore import StoredExchange, StoredSession
+from proxy.outcomes import FINAL_ANSWER
 from proxy.turns import ProviderFailed
+from proxy.wire.chat import reply_of
 
 
 class Deliveries:
@@ -66,11 +69,21 @@ class Deliveries:
                 while not self._ended and turn > max(self.answered, self.failed, self.refused):
                     await self._changed.wait()
 
-    def restore(self, stored: StoredSession) -> None:
-        self._delivered = {ex.turn for ex in stored.exchanges if ex.delivered_at is not None}
+    def restore(self, stored: StoredSession, over: Collection[int]) -> None:
+        """`over` are the turns that have an outcome: calls to carry out are no answer."""
+        for exchange in stored.exchanges:
+            answers = exchange.turn in over and not _hands_over(exchange)
+            if exchange.delivered_at is not None and answers:
+                self._delivered.add(exchange.turn)
         failed = [ex.turn for ex in stored.exchanges if ex.finish_state == "provider_error"]
         self.failed = max(failed, default=0)
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+
+def _hands_over(exchange: StoredExchange) -> bool:
+    """Was the agent answered with calls, and not with smolagents' form of a text?"""
+    calls = reply_of(exchange.message)[1]
+    return bool(calls) and calls[0].name != FINAL_ANSWER

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from proxy.live_history import Finding
 from proxy.log.redaction import allowed_headers, key_hash
 from proxy.log.rows import ExchangeDelivered, ExchangeFinish, ExchangeStart, Row
 from proxy.provider import Answer
@@ -33,13 +34,17 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an exchange belongs: its Session and turn, its parent, and how that was found."""
+    """Where an exchange belongs: its Session and turn, its parent, and how that was found.
+
+    `findings` are what the agent has lost or changed of its history, by this request.
+    """
 
     session_id: str | None = None
     turn: int | None = None
     parent_id: str | None = None
     correlation: str | None = None
     reason: str | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 class Journal:
@@ -60,9 +65,10 @@ class Journal:
         body: Any,
         key: str | None,
         origin: Origin,
+        changes: Sequence[str] = (),
     ) -> str:
         """A request of an agent has arrived; returns the exchange's id."""
-        return self._start("agent", method, path, headers, raw, body, key, origin, ())
+        return self._start("agent", method, path, headers, raw, body, key, origin, changes)
 
     def sent(
         self, path: str, raw: bytes, body: Body, key: str | None, origin: Origin, changes: Sequence[str]
@@ -108,6 +114,7 @@ class Journal:
                 messages=messages if isinstance(messages, list) else None,
                 body={name: value for name, value in fields.items() if name != "messages"} or None,
                 changes=tuple(changes),
+                findings=tuple(asdict(finding) for finding in origin.findings),
             )
         )
         return exchange_id
@@ -150,6 +157,19 @@ class Journal:
             message=read_message(response),
         )
 
+    def told(self, exchange_id: str, status: int, raw: bytes, error: str | None) -> ExchangeFinish:
+        """The row that ends an exchange that is no completion; `error` is what was odd about it."""
+        return ExchangeFinish(
+            id=exchange_id,
+            finished_at=self.now(),
+            finish_state="complete",
+            status=status,
+            time_to_first_chunk=None,
+            raw=raw,
+            error_type=None if error is None else "beside_the_conversation",
+            error=error,
+        )
+
     def failed(
         self, exchange_id: str, finish_state: str, *, status: int | None, error_type: str, error: str
     ) -> ExchangeFinish:
@@ -162,6 +182,16 @@ class Journal:
             time_to_first_chunk=None,
             error_type=error_type,
             error=error,
+        )
+
+    def left(self, exchange_id: str) -> ExchangeFinish:
+        """The row that ends an agent exchange of which nobody waits for the answer any more."""
+        return self.failed(
+            exchange_id,
+            "client_abort",
+            status=None,
+            error_type="client_disconnected",
+            error="the agent left before its answer was written",
         )
 
     def delivered(self, exchange_id: str) -> None:

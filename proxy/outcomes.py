@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from proxy.play import TASK_OVER, Decision, Message
+from proxy.offered import Offered
+from proxy.session import TASK_OVER, Decision, Message, Served
 from scenarios.replies import read_call, read_reply
 from scenarios.types import ToolCall
 
@@ -22,11 +23,13 @@ FINAL_ANSWER = "final_answer"
 class Outcome:
     """A whole `chat.completion`: what every request for the turn gets.
 
-    `final` is False for calls that the agent has to carry out before the turn goes on.
+    `final` is False for calls that the agent has to carry out before the turn goes on, `control`
+    says that they are of its own control tools.
     """
 
     response: Body
     final: bool = True
+    control: bool = False
 
 
 def for_agent(response: Body, message: Message, decision: Decision, spent: Sequence[int]) -> Body:
@@ -40,9 +43,7 @@ def for_agent(response: Body, message: Message, decision: Decision, spent: Seque
         message = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
         if isinstance(message.get("content"), list):
             message["content"] = read_reply(message).content
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
-    return {**response, "choices": [choice], "usage": usage}
+    return _with(response, message, "stop", spent)
 
 
 def is_control(name: str, patterns: Iterable[str]) -> bool:
@@ -87,6 +88,39 @@ def handed_over(response: Body, message: Message, spent: Sequence[int], call_id:
         message, reason = {**message, "tool_calls": entries}, "tool_calls"
     else:
         reason = "function_call"
+    return _with(response, message, reason, spent)
+
+
+def to_carry_out(
+    response: Body, message: Message, served: Sequence[Served], spent: Sequence[int], known: Offered
+) -> Body:
+    """An accepted Step as the agent gets it: its calls, under the ids and names that it knows them by.
+
+    `spent` is as in `for_agent`. In the dialect of `functions` there is one call, without an id.
+    """
+    if not message.get("tool_calls"):
+        return _with(response, known.said(message), "function_call", spent)
+    calls = [
+        {
+            "id": it.given,
+            "type": "function",
+            "function": {"name": it.call.name, "arguments": _text_of(it.call.arguments)},
+        }
+        for it in served
+    ]
+    kept = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
+    said = known.said({"content": None, **kept, "tool_calls": calls})
+    return _with(response, said, "tool_calls", spent)
+
+
+def _text_of(arguments: Any) -> str:
+    """Arguments as clients read them, whatever a provider put there."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+def _with(response: Body, message: Message, reason: str, spent: Sequence[int]) -> Body:
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
     return {**response, "choices": [choice], "usage": usage}

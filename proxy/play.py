@@ -1,130 +1,51 @@
 """What happens next in a Session. Pure: no network, no clock, no storage.
 
-A Session is a value. `open_turn` lets the user speak, `begin` puts the agent's message with
-these words into the thread, `judge` decides on one assistant message of the LLM. Whatever an
+A Session (`proxy.session`) is a value. `open_turn` lets the user speak, `begin` puts the agent's message with
+these words into the record, `judge` decides on one assistant message of the LLM. Whatever an
 agent echoes, the record that decides is the one kept here.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
+from proxy.echo import alias_of, call_ids, echo
+from proxy.refusals import refusal
+from proxy.session import TASK_OVER, Decision, End, Message, Outcome, PlayedTurn, Served, Session, Turn
 from scenarios.assign import assign_calls
 from scenarios.history import observation_text
-from scenarios.matcher import Match, State, start
+from scenarios.live import LiveStep, Progress, begin_task, take
+from scenarios.matcher import Match, start
 from scenarios.steps import Mismatch, take_step
-from scenarios.types import Reply, Scenario, Task, ToolCall
-
-Message = dict[str, Any]
-End = Literal["closed", "stopped", "agent_stopped", "infrastructure"]
-
-SESSION_OVER = "[session over]"
-"""What every request gets after the last Task; the provider is not called."""
-
-TASK_OVER = "[task over]"
-"""What the agent gets in place of a wrong Step, which ends the Task."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A user turn: its number (from 1), the Task it belongs to (0-based), its words."""
-
-    number: int
-    task: int
-    kind: Literal["task", "reply"]
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """Where a Session stands.
-
-    `ends` has an entry for each Task that is over. `thread` is the current Task's
-    conversation as the LLM sees it, from the user's first words on. `begun` is the last
-    turn whose words are in the thread. `done` are the nodes the matcher took Steps for,
-    `served` those whose Observation was given: they can differ where names repeat.
-    `reply` is the scripted reply to an accepted ask, until it is given. `failed` says that
-    the provider failed after the last accepted Step.
-    """
-
-    name: str
-    scenario: Scenario
-    turn: Turn | None = None
-    begun: int = 0
-    ends: tuple[End, ...] = ()
-    state: State | None = None
-    thread: tuple[Message, ...] = ()
-    done: frozenset[int] = frozenset()
-    served: frozenset[int] = frozenset()
-    steps: int = 0
-    reply: str | None = None
-    failed: bool = False
-
-    @property
-    def task_is_open(self) -> bool:
-        return self.turn is not None and self.turn.task == len(self.ends)
-
-    @property
-    def over(self) -> bool:
-        return len(self.ends) == len(self.scenario.tasks)
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A tool call and what it was told. `id` is the one used in the thread."""
-
-    call: ToolCall
-    id: str
-    observation: str | None
-    node: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a Step came to.
-
-    `action`: `observe` (loop on with the provider), `ask` or `close` (the text goes to the
-    agent), `stop` (the Task is over; the agent gets `TASK_OVER`). `nodes` are what the
-    matcher took the Step for, `mismatch` is why it took a stopped one for none.
-    """
-
-    action: Literal["observe", "ask", "close", "stop"]
-    nodes: tuple[int, ...] = ()
-    served: tuple[Served, ...] = ()
-    mismatch: Mismatch | None = None
-
-    @property
-    def reason(self) -> str | None:
-        """Why the Step was stopped, for the log: it names what the Reference allows."""
-        return None if self.mismatch is None else self.mismatch.reason
+from scenarios.types import Reply, Task, ToolCall
 
 
 def open_turn(session: Session) -> Session:
     """The user's next turn: the scripted reply if the LLM asked, else the next Task's words.
 
     A Task that is still open otherwise ends as `agent_stopped`, or as `infrastructure` if it
-    was the provider that failed. When there is no Task left
+    was the provider that failed; a `live` Session ends with it. When there is no Task left
     the Session comes back with `over` true and no new turn.
     """
     number = session.turn.number + 1 if session.turn else 1
     if session.task_is_open and session.reply is not None and session.turn is not None:
         turn = Turn(number, session.turn.task, "reply", session.reply)
         return replace(session, turn=turn, reply=None)
-    left: End = "infrastructure" if session.failed else "agent_stopped"
-    ends = (*session.ends, left) if session.task_is_open else session.ends
-    session = replace(session, ends=ends, failed=False)
+    session = _left(session) if session.task_is_open else session
     if session.over:
         return session
-    task = len(ends)
-    words = session.scenario.tasks[task].text
+    task = session.scenario.tasks[len(session.ends)]
+    progress = None
+    if session.config.on_mismatch == "continue":
+        progress = begin_task(session.scenario.tools, task.nodes, session.progress)
     return replace(
         session,
-        turn=Turn(number, task, "task", words),
-        state=start(session.scenario.tasks[task].nodes),
-        thread=(),
+        turn=Turn(number, len(session.ends), "task", task.text),
+        state=start(task.nodes),
+        progress=progress,
+        task_from=number,
         done=frozenset(),
         served=frozenset(),
         steps=0,
@@ -132,11 +53,41 @@ def open_turn(session: Session) -> Session:
     )
 
 
-def begin(session: Session, said: Message) -> Session:
-    """The agent asks for the turn: its user message, with the turn's words in it, joins the thread."""
+def _left(session: Session) -> Session:
+    """The open Task is left; what comes after it cannot be reached with a history that breaks off."""
+    left: End = "infrastructure" if session.failed else "agent_stopped"
+    session = replace(_ended(session, left), failed=False)
+    while session.config.history == "live" and not session.over:
+        session = _ended(session, "not_reached")
+    return session
+
+
+def _ended(session: Session, end: End) -> Session:
+    right = end == "closed" and session.state is not None
+    return replace(session, ends=(*session.ends, end), names_right=(*session.names_right, right))
+
+
+def begin(session: Session, said: Message, asked: Message | None = None) -> Session:
+    """The agent asks for the turn: its user message, with the turn's words in it, joins the record.
+
+    `asked` is the message as it came, if that is another one.
+    """
     if session.turn is None or session.begun == session.turn.number:
         return session
-    return replace(session, thread=(*session.thread, said), begun=session.turn.number)
+    turn = PlayedTurn(session.turn.number, session.turn.words, asked or said, said)
+    return replace(session, record=(*session.record, turn), begun=turn.number)
+
+
+def heard(session: Session, *messages: Message, handed: frozenset[str] = frozenset()) -> Session:
+    """The current turn with more messages in it; `handed` are ids of calls that the agent was given."""
+    turn = session.record[-1]
+    turn = replace(turn, messages=(*turn.messages, *messages), handed=turn.handed | handed)
+    return replace(session, record=(*session.record[:-1], turn))
+
+
+def _spoken(session: Session, text: str | None) -> Session:
+    session = heard(session, {"role": "assistant", "content": text})
+    return replace(session, record=(*session.record[:-1], replace(session.record[-1], done=True)))
 
 
 def provider_failed(session: Session) -> Session:
@@ -145,25 +96,77 @@ def provider_failed(session: Session) -> Session:
 
 
 def judge(
-    session: Session, message: Message, content: str | None, calls: Sequence[ToolCall], observations: str
+    session: Session, message: Message, content: str | None, calls: Sequence[ToolCall]
 ) -> tuple[Session, Decision]:
     """Decides on one assistant message. `content` and `calls` are what was read from it.
 
-    As released, names decide and a wrong Step ends the Task (`--on-mismatch stop`).
+    With `stop`, as released, names decide and a wrong Step ends the Task. With `continue` it goes
+    on, and each call gets what a real tool would say.
     """
-    assert session.state is not None
-    match = take_step(session.state, Reply(content, tuple(calls)))
+    reply = Reply(content, tuple(calls))
+    taken = None if session.state is None else take_step(session.state, reply)
     session = replace(session, steps=session.steps + 1, failed=False)
-    if isinstance(match, Mismatch):
-        return replace(session, ends=(*session.ends, "stopped")), Decision("stop", mismatch=match)
-    if match.kind == "call":
-        return _observe(session, message, calls, match, observations)
-    thread = (*session.thread, {"role": "assistant", "content": content})
-    session = replace(session, thread=thread, state=match.state, done=session.done | set(match.nodes))
-    if match.kind == "ask":
-        asked = _task(session).nodes[match.nodes[0]]
-        return replace(session, reply=asked.user_input or ""), Decision("ask", match.nodes)
-    return replace(session, ends=(*session.ends, "closed")), Decision("close", match.nodes)
+    if session.progress is not None:
+        return _pass(session, session.progress, message, reply, taken)
+    assert taken is not None
+    if isinstance(taken, Mismatch):
+        return _stop(session, taken.reason)
+    if taken.kind == "call":
+        return _observe(session, message, calls, taken)
+    session = replace(session, state=taken.state, done=session.done | set(taken.nodes))
+    return _text(session, content, taken.kind, taken.nodes, None)
+
+
+def _stop(session: Session, reason: str) -> tuple[Session, Decision]:
+    return _ended(_spoken(session, TASK_OVER), "stopped"), Decision("stop", reason=reason)
+
+
+def _text(
+    session: Session,
+    content: str | None,
+    kind: Literal["ask", "close"],
+    nodes: tuple[int, ...],
+    reason: str | None,
+) -> tuple[Session, Decision]:
+    session = _spoken(session, content)
+    if kind == "ask":
+        asked = _task(session).nodes[nodes[0]]
+        return replace(session, reply=asked.user_input or ""), Decision("ask", nodes, reason=reason)
+    return _ended(session, "closed"), Decision("close", nodes, reason=reason)
+
+
+def _pass(
+    session: Session, progress: Progress, message: Message, reply: Reply, taken: Match | Mismatch | None
+) -> tuple[Session, Decision]:
+    """Judges a Step where a wrong one does not end the Task (see `scenarios.live`)."""
+    step = take(progress, reply)
+    reason = taken.reason if isinstance(taken, Mismatch) else None
+    state = taken.state if isinstance(taken, Match) else None
+    if step.kind == "nothing":
+        return _stop(session, reason or "replied with neither text nor tool calls")
+    if step.kind == "calls" and session.steps >= session.config.max_steps:
+        return _stop(session, f"{session.steps} steps and not at the end: --max-steps bounds a task")
+    if any(answer.node is None or answer.redundant for answer in step.answers):
+        state = None
+    session = replace(session, state=state, progress=step.progress, done=step.progress.done)
+    if step.kind == "calls":
+        return _answer(session, message, reply.calls, step, reason)
+    return _text(session, reply.content, step.kind, step.nodes, reason)
+
+
+def _answer(
+    session: Session, message: Message, calls: Sequence[ToolCall], step: LiveStep, reason: str | None
+) -> tuple[Session, Decision]:
+    told: list[tuple[str, int | None, Outcome]] = []
+    for call, answer in zip(calls, step.answers, strict=True):
+        if answer.text is not None:
+            told.append((answer.text, answer.node, "redundant" if answer.redundant else "served"))
+        else:
+            outcome, text = refusal(session.scenario.tools, call)
+            told.append((text, None, outcome))
+    session, served = _serve(session, message, calls, told)
+    wrong = [f"{it.call.name}: {it.outcome}" for it in served if it.outcome != "served"]
+    return session, Decision("observe", step.nodes, served, "; ".join(filter(None, [reason, *wrong])) or None)
 
 
 def _task(session: Session) -> Task:
@@ -172,39 +175,52 @@ def _task(session: Session) -> Task:
 
 
 def _observe(
-    session: Session,
-    message: Message,
-    calls: Sequence[ToolCall],
-    match: Match,
-    observations: str,
+    session: Session, message: Message, calls: Sequence[ToolCall], match: Match
 ) -> tuple[Session, Decision]:
-    nodes = _answering(session, calls, match, observations)
-    ids = _call_ids(session, calls)
-    served = tuple(
-        Served(call, call_id, _told(session, node), node)
-        for call, call_id, node in zip(calls, ids, nodes, strict=True)
-    )
-    results = [{"role": "tool", "content": it.observation, "tool_call_id": it.id} for it in served]
+    nodes = _answering(session, calls, match)
+    told: list[tuple[str, int | None, Outcome]] = [(_told(session, node), node, "served") for node in nodes]
     session = replace(
         session,
         state=match.state,
         done=session.done | set(match.nodes),
-        thread=(*session.thread, _echo(message, calls, ids), *results),
         served=session.served | {node for node in nodes if node is not None},
     )
+    session, served = _serve(session, message, calls, told)
     return session, Decision("observe", match.nodes, served)
+
+
+def _serve(
+    session: Session,
+    message: Message,
+    calls: Sequence[ToolCall],
+    told: Sequence[tuple[str, int | None, Outcome]],
+) -> tuple[Session, tuple[Served, ...]]:
+    """Puts a Step and what its calls were told into the record."""
+    assert session.turn is not None
+    before = (*session.past, *session.thread) if session.config.history == "live" else session.thread
+    known = {it.get("tool_call_id") for it in before}
+    place = f"{session.name}\x00{session.turn.number}\x00{session.steps}"
+    ids = call_ids(calls, known, place)
+    given = [alias_of(place, k) if session.config.hands_over else None for k in range(len(calls))]
+    served = tuple(
+        Served(call, call_id, text, node, outcome, alias)
+        for call, call_id, alias, (text, node, outcome) in zip(calls, ids, given, told, strict=True)
+    )
+    results = [{"role": "tool", "content": it.observation, "tool_call_id": it.id} for it in served]
+    handed = frozenset(ids) if session.config.hands_over else frozenset()
+    session = heard(session, echo(message, calls, ids), *results, handed=handed)
+    aliases = {it.given: it.id for it in served if it.given}
+    return replace(session, aliases={**session.aliases, **aliases}), served
 
 
 def _told(session: Session, node: int | None) -> str:
     return "" if node is None else observation_text(_task(session).nodes[node].observation)
 
 
-def _answering(
-    session: Session, calls: Sequence[ToolCall], match: Match, observations: str
-) -> list[int | None]:
+def _answering(session: Session, calls: Sequence[ToolCall], match: Match) -> list[int | None]:
     """Which node's Observation each call gets."""
     nodes = _task(session).nodes
-    if observations == "released":
+    if session.config.observations == "released":
         by_name = sorted(match.nodes, key=lambda i: nodes[i].name)
         return list[int | None](by_name)
     # By name and arguments among all nodes that could have been meant, not only those the
@@ -218,31 +234,3 @@ def _answering(
     assigned = assign_calls(nodes, could, calls)
     spare = [i for i in match.nodes if i not in assigned]
     return [spare.pop(0) if node is None and spare else node for node in assigned]
-
-
-def _call_ids(session: Session, calls: Sequence[ToolCall]) -> list[str]:
-    """The provider's ids, where each is given once in the Task; else ids of our own."""
-    taken = {message.get("tool_call_id") for message in session.thread}
-    ids: list[str] = []
-    for position, call in enumerate(calls):
-        usable = isinstance(call.id, str) and call.id and call.id not in taken
-        ids.append(call.id if usable and call.id else _own_id(session, position))
-        taken.add(ids[-1])
-    return ids
-
-
-def _own_id(session: Session, position: int) -> str:
-    number = session.turn.number if session.turn else 0
-    seed = f"{session.name}\x00{number}\x00{session.steps}\x00{position}"
-    return f"call_{hashlib.sha256(seed.encode()).hexdigest()[:24]}"
-
-
-def _echo(message: Message, calls: Sequence[ToolCall], ids: Sequence[str]) -> Message:
-    """The assistant message as the released harness sends it back, with the ids in use."""
-    raw = message.get("tool_calls")
-    if not isinstance(raw, list) or len(raw) != len(calls):
-        raw = [{"type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls]
-    thought = message.get("reasoning_content")
-    reasoning = {} if thought is None else {"reasoning_content": thought}
-    with_ids = [{**call, "id": call_id} for call, call_id in zip(raw, ids, strict=True)]
-    return {"role": "assistant", **reasoning, "content": message.get("content"), "tool_calls": with_ids}

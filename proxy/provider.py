@@ -11,62 +11,43 @@ import asyncio
 import io
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
 from proxy.provider_errors import READ_ERRORS, explain
-from proxy.wire.answer import CONNECTION_LOST, AnswerReader, Failure, Reading
+from proxy.provider_reply import DONE_GRACE, Answer, Reply, headers_of
+from proxy.wire.answer import Failure
 from proxy.wire.chat import dump_json
 from proxy.wire.endpoint import (
     SESSION_HEADER,
-    SESSION_KEY_PREFIX,
     Endpoint,
+    agent_authorization,
     display_url,
-    joined,
+    own_authorization,
     request_headers,
-    response_headers,
 )
+from proxy.wire.responses import RESPONSES_PATH
+from proxy.wire.responses_ask import speaks_legacy, to_responses
+from proxy.wire.responses_read import ResponsesReader
 
-_DECODED = frozenset({"gzip", "deflate", "br", "zstd"})
-"""Content codings that aiohttp takes off by itself."""
+__all__ = ["Answer", "Api", "Forwarded", "Provider", "ProviderFailure"]
+
+Api = Literal["chat", "responses"]
+CHAT_PATH = "/chat/completions"
+
 _AUTO_HEADERS = ("User-Agent", "Accept", "Content-Type")
 _JSON_BODY = frozenset({"content-type", "content-encoding"})
-_DONE_GRACE = 0.5
-"""Seconds that a connection may stay open after `[DONE]` and still be used again."""
 _KEEPALIVE = 4.0
 """Seconds an idle connection is kept: less than the 5 after which common servers hang up."""
 _MAX_HEADER = 65536
 _SECRET_LENGTH = 8
 """Shorter "keys" (local providers take any) are no secrets, and would blot out words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A provider's answer, whatever came of it; see `proxy.wire.answer` for the states.
-
-    `status` is None if none came. `headers` have lower-case names, without hop-by-hop
-    ones. `raw` is the body as received (decompressed). `response` is the whole
-    completion, None unless `finish_state` is `complete`. `error` is one line without
-    secrets. Times are Unix seconds; `time_to_first_chunk` is in seconds from the start,
-    for streams only.
-    """
-
-    finish_state: str
-    started_at: float
-    finished_at: float
-    status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    raw: bytes = b""
-    response: dict[str, Any] | None = None
-    error_type: str | None = None
-    error: str | None = None
-    time_to_first_chunk: float | None = None
 
 
 class ProviderFailure(Exception):
@@ -82,25 +63,35 @@ class Forwarded:
 
     def __init__(self, response: aiohttp.ClientResponse, explain: Callable[[BaseException], Failure]) -> None:
         self.status = response.status
-        self.headers = CIMultiDict(_response_headers(response))
+        self.headers = CIMultiDict(headers_of(response))
         self._response = response
         self._explain = explain
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises ProviderFailure where it breaks off."""
+    async def chunks(self, over: Callable[[], bool] = lambda: False) -> AsyncIterator[bytes]:
+        """The body as it arrives. Raises ProviderFailure where it breaks off.
+
+        Once `over` says that all of it is here, a connection that ends badly, or not soon, is
+        an end like any other.
+        """
         try:
-            async for chunk in self._response.content.iter_any():
+            while True:
+                async with asyncio.timeout(DONE_GRACE if over() else None):
+                    chunk = await self._response.content.readany()
+                if not chunk:
+                    return
                 # An error of the reader of this iterator never enters here: the
                 # `yield` would have to be resumed by `athrow`, which `async for` does not do.
                 yield chunk
         except READ_ERRORS as exc:
-            raise ProviderFailure(self._explain(exc)) from exc
+            if not over():
+                raise ProviderFailure(self._explain(exc)) from exc
 
 
 class Provider:
     """An OpenAI-compatible provider at `base_url`; an async context manager.
 
-    `key` is the provider's own key and takes the place of whatever agents send.
+    `key` is the provider's own key and takes the place of whatever agents send. `api` is what
+    it is asked over; callers of `complete` speak chat completions with either.
     `connect_timeout` and `read_timeout` (seconds of silence) bound the parts of a
     request; nothing bounds the whole. Raises ValueError for a URL or key of no use.
     """
@@ -110,18 +101,20 @@ class Provider:
         base_url: str,
         key: str | None = None,
         *,
+        api: Api = "chat",
         connect_timeout: float = 30.0,
         read_timeout: float = 600.0,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.endpoint = Endpoint.parse(base_url)
+        self.api = api
         self.display_url = display_url(self.endpoint.base)
         try:
             URL(self.endpoint.base)
         except ValueError:
             raise ValueError(f"the provider URL {self.display_url!r} is not valid") from None
-        self._authorization = _authorization(key) or self.endpoint.authorization
+        self._authorization = own_authorization(key) or self.endpoint.authorization
         self._secrets = (*self.endpoint.secrets, *(self._authorization or "").split()[1:])
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout, sock_read=read_timeout
@@ -129,6 +122,11 @@ class Provider:
         self._wall = wall
         self._monotonic = monotonic
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def path(self) -> str:
+        """Where `complete` asks, below the base URL."""
+        return RESPONSES_PATH if self.api == "responses" else CHAT_PATH
 
     async def __aenter__(self) -> Provider:
         self._session = aiohttp.ClientSession(
@@ -163,17 +161,19 @@ class Provider:
         agent's; what must not leave is taken out. `session` goes into `x-eval-session`.
         `query` is the agent's, without the question mark, as it was sent.
         """
-        authorization = self._authorization or _agent_authorization(key)
+        authorization = self._authorization or agent_authorization(key)
         sent = request_headers((headers or {}).items(), authorization, _JSON_BODY)
         sent.append(("Content-Type", "application/json"))
         if session is not None:
             sent.append((SESSION_HEADER, session))
-        path = f"/chat/completions?{query}" if query else "/chat/completions"
-        reply = _Reply(bool(body.get("stream")), self._monotonic)
+        path = f"{self.path}?{query}" if query else self.path
+        responses = ResponsesReader(legacy=speaks_legacy(body)) if self.api == "responses" else None
+        raw = dump_json(body if responses is None else to_responses(body))
+        reply = Reply(bool(body.get("stream")), responses, self._monotonic)
         started_at = self._wall()
         cut: Failure | None = None
         try:
-            response = await self._request("POST", path, sent, dump_json(body))
+            response = await self._request("POST", path, sent, raw)
             try:
                 await reply.read(response)
             finally:
@@ -227,72 +227,3 @@ class Provider:
             if len(secret) >= _SECRET_LENGTH:
                 text = text.replace(secret, "[key]")
         return text
-
-
-class _Reply:
-    """An answer while it is read; whatever has come by the time it breaks is kept."""
-
-    def __init__(self, stream: bool, monotonic: Callable[[], float]) -> None:
-        self._stream = stream
-        self._monotonic = monotonic
-        self._began = monotonic()
-        self._first: float | None = None
-        self._status: int | None = None
-        self._headers: Mapping[str, str] = {}
-        self._reader: AnswerReader | None = None
-
-    async def read(self, response: aiohttp.ClientResponse) -> None:
-        self._status = response.status
-        self._headers = joined(_response_headers(response))
-        content_type = self._headers.get("content-type", "")
-        self._reader = reader = AnswerReader(response.status, content_type, stream=self._stream)
-        async for chunk in response.content.iter_any():
-            reader.feed(chunk)
-            if reader.started and self._first is None:
-                self._first = self._monotonic() - self._began
-            if reader.done:
-                # What is asked for is here: a connection that ends badly, or never,
-                # takes nothing away from it.
-                with suppress(*READ_ERRORS):
-                    async with asyncio.timeout(_DONE_GRACE):
-                        reader.raw += await response.content.read()
-                return
-
-    def answer(
-        self, started_at: float, finished_at: float, cut: Failure | None, scrub: Callable[[str], str]
-    ) -> Answer:
-        if self._reader is not None:
-            result = self._reader.finish(cut)
-        else:
-            cut = cut or Failure("provider_abort", CONNECTION_LOST, "no answer")
-            result = Reading(cut.finish_state, None, cut.error_type, cut.text)
-        return Answer(
-            finish_state=result.finish_state,
-            started_at=started_at,
-            finished_at=finished_at,
-            status=self._status,
-            headers=self._headers,
-            raw=b"" if self._reader is None else bytes(self._reader.raw),
-            response=result.response,
-            error_type=result.error_type,
-            error=None if result.error is None else scrub(result.error),
-            time_to_first_chunk=self._first,
-        )
-
-
-def _authorization(key: str | None) -> str | None:
-    key = (key or "").strip()
-    if any(not "!" <= character <= "~" for character in key):
-        raise ValueError(
-            "the provider key has blanks or characters outside ASCII in it: check where it is set"
-        )
-    return f"Bearer {key}" if key else None
-
-
-def _agent_authorization(key: str | None) -> str | None:
-    return f"Bearer {key}" if key and not key.startswith(SESSION_KEY_PREFIX) else None
-
-
-def _response_headers(response: aiohttp.ClientResponse) -> list[tuple[str, str]]:
-    coding = response.headers.get("Content-Encoding", "").lower()
-    return response_headers(response.headers.items(), coding in _DECODED)

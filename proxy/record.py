@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from proxy.handing import Handed
 from proxy.log.rows import StepRow, TaskEndRow, ToolCallRow
-from proxy.outcomes import Outcome, for_agent
-from proxy.play import Decision, End, Message, Session, begin, judge, open_turn
-from proxy.wire.chat import completion, reply_of, usage_of
+from proxy.offered import Offered
+from proxy.outcomes import Outcome, for_agent, to_carry_out
+from proxy.play import begin, judge, open_turn
+from proxy.session import Decision, End, Message, Session
+from proxy.wire.chat import completion, read_message, reply_of, usage_of
 from scenarios.types import ToolCall
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def step_row(
                 arguments=call.arguments if isinstance(call.arguments, str) else None,
                 observation=it.observation if it else None,
                 node=it.node if it else None,
+                outcome=it.outcome if it else None,
             )
             for position, (call, it) in enumerate(zip(calls, served, strict=True))
         ),
@@ -64,37 +68,66 @@ class ReplayError(Exception):
     """What is stored of a Session is not what would be decided today; one line."""
 
 
-def replay(session: Session, stored: StoredSession, observations: str) -> tuple[Session, dict[int, Outcome]]:
-    """Plays what is stored of a Session over again: where it stands, and the outcome of each turn.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Where a stored Session stands: the outcome of each turn, and what the agent was handed last."""
 
-    Raises ReplayError where a Step is decided otherwise than it was.
-    """
+    session: Session
+    outcomes: dict[int, Outcome]
+    handed: Handed | None = None
+
+
+def replay(session: Session, stored: StoredSession) -> Replayed:
+    """Plays what is stored of a Session over again. Raises ReplayError where a Step is decided otherwise."""
     outcomes: dict[int, Outcome] = {}
+    handed: Handed | None = None
     for turn in stored.turns:
-        session = open_turn(session)
+        session, handed = open_turn(session), None
         if turn.turn in stored.said:
-            session = begin(session, stored.said[turn.turn])
+            session = begin(session, stored.said[turn.turn], stored.asked.get(turn.turn))
         for step in (step for step in stored.steps if step.turn == turn.turn):
-            content, calls = reply_of(step.message)
-            session, decision = judge(session, step.message, content, calls, observations)
-            if (decision.action, decision.nodes) != (step.decision, step.nodes):
-                raise ReplayError(
-                    f"session {session.name}, task {step.task + 1}, step {step.step + 1} was decided as "
-                    f"{step.decision!r} and would be {decision.action!r} now: begin a new run"
-                )
+            session, decision = _again(session, step)
+            given = _given(stored, turn.turn, step)
             if decision.action != "observe":
-                given = _given(stored, turn.turn, step)
-                outcomes[turn.turn] = Outcome(for_agent(given, step.message, decision, _tokens(given)))
+                outcome = for_agent(given, step.message, decision, _tokens(given))
+                outcomes[turn.turn], handed = Outcome(outcome), None
+            elif session.config.hands_over:
+                calls = to_carry_out(given, step.message, decision.served, _tokens(given), Offered())
+                handed = _handed(stored, turn.turn, calls)
     if len(stored.ends) > len(session.ends):
         # The last Task was left and no turn was opened after it.
         session = open_turn(session)
     ends = tuple(cast(End, end.end) for end in stored.ends)
-    return replace(session, ends=ends, failed=session.task_is_open and _has_failed(stored)), outcomes
+    failed = session.task_is_open and _has_failed(stored)
+    return Replayed(replace(session, ends=ends, failed=failed), outcomes, handed)
+
+
+def _again(session: Session, step: StepRow) -> tuple[Session, Decision]:
+    content, calls = reply_of(step.message)
+    name = session.name
+    session, decision = judge(session, step.message, content, calls)
+    if (decision.action, decision.nodes) != (step.decision, step.nodes):
+        raise ReplayError(
+            f"session {name}, task {step.task + 1}, step {step.step + 1} was decided as "
+            f"{step.decision!r} and would be {decision.action!r} now: begin a new run"
+        )
+    return session, decision
+
+
+def _handed(stored: StoredSession, turn: int, calls: Message) -> Handed:
+    """Calls that the agent was given, by the names under which it was, if it was."""
+    exchanges = [exchange for exchange in stored.exchanges if exchange.turn == turn]
+    ids = [call.id for call in reply_of(read_message(calls))[1]]
+    for exchange in exchanges:
+        if [call.id for call in reply_of(exchange.message)[1]] == ids:
+            calls = {**calls, "choices": [{**calls["choices"][0], "message": exchange.message}]}
+    asked = frozenset(exchange.request_sha256 for exchange in exchanges[-1:])
+    return Handed(Outcome(calls, final=False), control=False, asked=asked)
 
 
 def _given(stored: StoredSession, turn: int, step: StepRow) -> Message:
     """What the agent was given of the turn besides its text: id, model, time and tokens."""
-    for exchange in stored.exchanges:
+    for exchange in reversed(stored.exchanges):
         if exchange.turn == turn and exchange.finish_state == "complete":
             return completion(
                 id=exchange.response_id or "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -10,7 +11,7 @@ from proxy.journal import Journal
 from proxy.log.redaction import allowed_headers
 from proxy.log.rows import ExchangeFinish
 from proxy.provider import Forwarded, Provider, ProviderFailure
-from proxy.respond import break_off, error_response
+from proxy.respond import error_response
 from proxy.wire.answer import AnswerReader, Failure
 from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
@@ -94,8 +95,9 @@ class _Passing:
             self._recorded = True
             await self._journal.log.commit(self._finish(cut))
             if cut is not None:
-                # The agent must see a broken answer as broken.
-                break_off(request)
+                # The agent must see a broken answer as broken, and all that came of it.
+                if request.transport is not None:
+                    request.transport.close()
                 return response
             await response.write(held)
             await response.write_eof()
@@ -109,17 +111,16 @@ class _Passing:
 
     async def _copy(self, response: web.StreamResponse) -> tuple[Failure | None, bytes]:
         """Copies all but what ends the answer: that must wait until the row is written."""
-        events = self._forwarded.headers.get("Content-Type", "").startswith("text/event-stream")
         held = b""
         try:
-            async for chunk in self._forwarded.chunks():
+            async for chunk in self._forwarded.chunks(lambda: self._reader.done):
                 if self._first is None:
                     self._first = self._journal.now() - self._began
                 self._reader.feed(chunk)
                 if held:
                     await response.write(held)
                     held = b""
-                if self._reader.done or not events:
+                if self._reader.done or not self._reader.is_stream:
                     held = chunk
                 else:
                     await response.write(chunk)
@@ -129,6 +130,11 @@ class _Passing:
 
     def _finish(self, cut: Failure | None, *, gone: bool = False) -> ExchangeFinish:
         reading = self._reader.finish(cut)
+        if cut is not None and reading.finish_state == "complete":
+            # All was said, but the agent gets a connection that breaks.
+            reading = replace(
+                reading, finish_state=cut.finish_state, error_type=cut.error_type, error=cut.text
+            )
         seen = summary(reading.response)
         return ExchangeFinish(
             id=self._id,

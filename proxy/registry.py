@@ -10,7 +10,7 @@ from proxy.claims import begins_anew
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import PlannedRow, SessionRow
-from proxy.play import Session
+from proxy.session import Session
 from proxy.sessions import Player, session_name
 from proxy.settings import PlayConfig
 from proxy.threads import Thread
@@ -144,8 +144,8 @@ class Registry:
         return self._add(row)
 
     def _add(self, row: SessionRow) -> Player:
-        session = Session(row.name, self.scenarios[row.scenario_id])
-        player = Player(row, session, self._journal, self._providing, self._config)
+        session = Session(row.name, self.scenarios[row.scenario_id], self._config)
+        player = Player(row, session, self._journal, self._providing)
         self.players[row.name] = player
         self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
         return player

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from proxy.responses import Translated
 from proxy.sessions import Player
 from proxy.wire.answer import one_line
 from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
@@ -33,13 +34,17 @@ class Address:
 
 @dataclass(slots=True)
 class Visit:
-    """A request while it is served, and what is known of it so far."""
+    """A request while it is served, and what is known of it so far.
+
+    `translated` is what became of a Responses request.
+    """
 
     request: web.Request
     address: Address
     raw: bytes = b""
     player: Player | None = None
     exchange_id: str | None = None
+    translated: Translated | None = None
 
     @property
     def sha256(self) -> str:
@@ -49,7 +54,7 @@ class Visit:
 async def read_body(request: web.Request) -> bytes:
     try:
         return await request.read()
-    except web.RequestPayloadError as exc:
+    except (web.RequestPayloadError, ConnectionError) as exc:
         raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from proxy.log.inspect import run_summary
 from proxy.log.restore import StoredRun, read_run, read_runs
 from proxy.log.rows import RunRow, ScenarioRow
 from proxy.settings import Settings, config_hash
@@ -32,13 +33,16 @@ class ChosenRun:
 
 
 def choose_run(settings: Settings, files: Sequence[ScenarioFile], now: float, suffix: str) -> ChosenRun:
-    """Raises RunError where `resume` finds no Run of this configuration. `suffix` makes ids unique."""
+    """Raises RunError where `resume` finds no Run of this configuration, LogError where there is none
+    of the id or name that was asked for. `suffix` makes ids unique.
+    """
     row = new_run(settings, files, now, suffix)
     if settings.runs == "new":
         return ChosenRun(row)
     runs = read_runs(settings.log) if settings.log.exists() else ()
     if settings.resume_run is not None:
-        runs = tuple(run for run in runs if run.id == settings.resume_run)
+        wanted = run_summary(settings.log, settings.resume_run).id
+        runs = tuple(run for run in runs if run.id == wanted)
     same = [run for run in runs if run.config_hash == row.config_hash]
     # `continue` is about the run that was played last, `resume` about the last that can be.
     if same and (settings.runs == "resume" or same[-1] == runs[-1]):
@@ -83,8 +87,7 @@ def shown_provider(provider: str) -> str:
 def _why_not(settings: Settings, last: RunRow | None, wanted: RunRow) -> str:
     log = settings.log
     if last is None:
-        which = "run to resume" if settings.resume_run is None else f"run {settings.resume_run}"
-        return f"{log} has no {which}: leave --resume out to begin one"
+        return f"{log} has no run to resume: leave --resume out to begin one"
     differing = [
         f"{key} was {_json(last.config.get(key))}, is {_json(value)}"
         for key, value in wanted.config.items()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from proxy.app import Agents, build_app
+from proxy.app import Agents
 from proxy.control import Control
 from proxy.in_use import InUse, claimed
 from proxy.journal import Journal
@@ -22,6 +22,8 @@ from proxy.provider import Provider
 from proxy.record import ReplayError
 from proxy.recording import Recorder
 from proxy.registry import Registry
+from proxy.responses import ResponsesApi
+from proxy.routes import build_app
 from proxy.runs import SIMULATED, ChosenRun, RunError, choose_run, scenario_rows
 from proxy.settings import Settings
 from proxy.simulate.policies import parse_policy
@@ -66,7 +68,7 @@ async def running(
         base_url = await _provider_url(stack, settings, scenarios)
         key = _provider_key(settings, environ)
         try:
-            provider = await stack.enter_async_context(Provider(base_url, key))
+            provider = await stack.enter_async_context(Provider(base_url, key, api=settings.provider_api))
         except ValueError as exc:
             raise StartError(str(exc)) from exc
         bound = stack.enter_context(_bound(settings))
@@ -97,6 +99,7 @@ async def running(
             registry,
             Recorder(provider, journal),
             journal,
+            ResponsesApi(provider, journal, settings.log),
             keep_alive=settings.keep_alive,
             own_key=own_key,
         )
@@ -113,7 +116,6 @@ def _registry(
     providing = Providing(
         provider,
         journal,
-        settings.play,
         simulated=settings.provider.startswith(SIMULATED),
         model=settings.model,
         retries=settings.provider_retries,

@@ -6,32 +6,23 @@ for again joins the loop that runs or gets its stored outcome, and a turn never 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from proxy import sentinel
 from proxy.claims import AgentRequest, Claim, Position, claim_of
-from proxy.conversation import control_tools
+from proxy.conversation import Sending, control_tools, provider_body
 from proxy.deliveries import Deliveries
+from proxy.handing import Handed
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import Row, SessionRow, TurnBegunRow, TurnRow
 from proxy.loop import Loop
-from proxy.outcomes import Outcome, for_agent, handed_over, results_of, without_control_calls
-from proxy.play import (
-    SESSION_OVER,
-    Decision,
-    Message,
-    Session,
-    begin,
-    judge,
-    open_turn,
-    provider_failed,
-)
+from proxy.outcomes import Outcome, for_agent, handed_over, to_carry_out, without_control_calls
+from proxy.play import begin, heard, judge, open_turn, provider_failed
 from proxy.provider import Answer
 from proxy.record import end_rows, replay, step_row
 from proxy.sentinel import Found
-from proxy.settings import PlayConfig
+from proxy.session import SESSION_OVER, Decision, Message, Session
 from proxy.threads import Thread, followed, thread_of
 from proxy.turns import ProviderFailed, Providing
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
@@ -44,7 +35,7 @@ class Player:
     """One Session attempt."""
 
     def __init__(
-        self, row: SessionRow, session: Session, journal: Journal, providing: Providing, config: PlayConfig
+        self, row: SessionRow, session: Session, journal: Journal, providing: Providing
     ) -> None:
         self.row = row
         self.session = session
@@ -55,15 +46,17 @@ class Player:
         self.deliveries = Deliveries()
         self.call_ids: set[str] = set()
         """Of the calls that the agent was given: their results name the Session."""
+        self.fetched: set[str] = set()
+        """Ids of calls whose Observation the agent has got over MCP."""
         self._journal = journal
         self._providing = providing
-        self._config = config
         self._recorded = False
         self._numbered = False
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._spent = (0, 0)
-        self._handed: Outcome | None = None
+        self._handed: Handed | None = None
+        self._asked: set[str] = set()
         self._loop: Loop | None = None
 
     @property
@@ -115,7 +108,9 @@ class Player:
             main=self.main,
             numbered=self._numbered,
         )
-        return claim_of(at, body, found, answers=bool(self._results(body)))
+        # Only the results of control calls can come from a conversation with another prompt.
+        control = self._handed is not None and self._handed.control
+        return claim_of(at, body, found, answers=control and bool(self._results(body)))
 
     def gave(self, message: Message | None) -> None:
         """The agent was given this message."""
@@ -154,8 +149,8 @@ class Player:
                 raise failure
             if number in self._outcomes:
                 return self._outcomes[number]
-            if self._handed is not None and number == self.turn and not self._take_results(request.body):
-                return self._handed
+            if self._handed is not None and number == self.turn and not self._goes_on(request):
+                return self._handed.outcome
             loop = self._loop
             if loop is not None and loop.turn != number:
                 # Requests of one Session are answered in order.
@@ -170,6 +165,7 @@ class Player:
                     text = f"turn {number} is over: session {self.row.name} is at turn {self.turn}"
                     raise ApiError(400, text, code="turn_over")
                 loop = self._start_loop(number, request)
+            self._asked.add(request.sha256)
             return await loop.join(request.exchange_id)
 
     async def close(self) -> None:
@@ -178,9 +174,10 @@ class Player:
     def restore(self, stored: StoredSession) -> None:
         """Takes over what an earlier process played; nothing is written."""
         self._recorded = True
-        self.session, self._outcomes = replay(self.session, stored, self._config.observations)
+        replayed = replay(self.session, stored)
+        self.session, self._outcomes, self._handed = replayed.session, replayed.outcomes, replayed.handed
         self._words = {turn.turn: turn.text for turn in stored.turns}
-        self.deliveries.restore(stored)
+        self.deliveries.restore(stored, frozenset(self._outcomes))
         for exchange in stored.exchanges:
             self.gave(exchange.message)
         if stored.thread:
@@ -201,6 +198,7 @@ class Player:
 
     def _start_loop(self, number: int, request: AgentRequest) -> Loop:
         self.deliveries.ask(number)
+        self._asked.clear()
         self._loop = Loop(
             number,
             self._play(request),
@@ -216,20 +214,20 @@ class Player:
         if loop.outcome is not None and loop.outcome.final:
             self._outcomes[loop.turn] = loop.outcome
         elif loop.outcome is not None and loop.turn == self.turn:
-            self._handed = loop.outcome
+            self._handed = Handed(loop.outcome, loop.outcome.control, frozenset(self._asked))
 
     def _results(self, body: Body) -> list[Message]:
         """The agent's results of the calls that it was given to carry out."""
-        handed = read_message(self._handed.response) if self._handed else None
-        return results_of(body["messages"], reply_of(handed)[1]) if handed else []
+        return self._handed.results(body) if self._handed else []
 
-    def _take_results(self, body: Body) -> bool:
-        """Puts them into the thread, so that the LLM sees them; False if there are none."""
-        results = self._results(body)
-        if self._handed is None or not results:
+    def _goes_on(self, request: AgentRequest) -> bool:
+        """Does a request come after the calls that the agent was given? The LLM sees then what they gave."""
+        handed = self._handed
+        if handed is None or not handed.is_answered(request.body, request.sha256):
             return False
-        handed = read_message(self._handed.response)
-        self.session = replace(self.session, thread=(*self.session.thread, handed or {}, *results))
+        if handed.control:
+            ids = frozenset(call.id for call in reply_of(handed.message)[1] if call.id)
+            self.session = heard(self.session, handed.message, *self._results(request.body), handed=ids)
         self._handed = None
         return True
 
@@ -240,12 +238,11 @@ class Player:
     async def _play(self, request: AgentRequest) -> Outcome:
         """Plays the current turn to its end; goes on after the last accepted Step."""
         self._begin(request.claim)
-        controls = control_tools(request.body, self.session, self._config)
+        controls = control_tools(request.body, self.session)
         while True:
+            sending = provider_body(request.body, self.session, replaced_user=request.claim.whole)
             try:
-                exchange_id, answer = await self._providing.step(
-                    self.row, self.session, request, replaced_user=request.claim.whole
-                )
+                exchange_id, answer = await self._providing.step(self.row, self.turn, request, sending)
             except ProviderFailed:
                 self.provider_errors += 1
                 self.session = provider_failed(self.session)
@@ -257,10 +254,17 @@ class Player:
             if control and not reply_of(message)[1]:
                 self._journal.log.put(self._journal.answered(exchange_id, answer))
                 whole = read_message(response) or {}
-                return Outcome(handed_over(response, whole, self._spent, f"call_{exchange_id}"), final=False)
+                calls = handed_over(response, whole, self._spent, f"call_{exchange_id}")
+                return Outcome(calls, final=False, control=True)
+            message = sending.offered.meant(message)
             decision = self._decide(exchange_id, answer, message)
             if decision.action != "observe":
                 return Outcome(for_agent(response, message, decision, self._spent))
+            if self.session.config.hands_over:
+                return Outcome(self._to_carry_out(response, message, decision, sending), final=False)
+
+    def _to_carry_out(self, response: Body, message: Message, decision: Decision, sending: Sending) -> Body:
+        return to_carry_out(response, message, decision.served, self._spent, sending.offered)
 
     def _begin(self, claim: Claim) -> None:
         turn, message = self.session.turn, claim.message
@@ -270,10 +274,11 @@ class Player:
             said = sentinel.put_whole(message, turn.words)
         else:
             said = sentinel.fill(message, turn.words, self._words)
-        self.session = begin(self.session, said)
+        self.session = begin(self.session, said, message)
         known = self.main or claim.thread
         thread = {"system": known.system, "tools": known.tools, "numbered": self._numbered}
-        self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread))
+        asked = None if message == said else message
+        self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread, asked))
 
     def _count(self, answer: Answer) -> None:
         given, made = (count or 0 for count in usage_of(answer.response))
@@ -284,7 +289,7 @@ class Player:
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
         before = self.session
         content, calls = reply_of(message)
-        self.session, decision = judge(before, message, content, calls, self._config.observations)
+        self.session, decision = judge(before, message, content, calls)
         now = self._journal.now()
         step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
         ends = end_rows(self.row.id, before, self.session, now)

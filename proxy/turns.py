@@ -9,12 +9,10 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
-from proxy.conversation import provider_body
+from proxy.conversation import Sending
 from proxy.journal import Journal, Origin
 from proxy.log.rows import SessionRow
-from proxy.play import Session
 from proxy.provider import Answer, Provider
-from proxy.settings import PlayConfig
 from proxy.wire.answer import TLS_FAILURE
 from proxy.wire.chat import dump_json, read_message
 
@@ -57,7 +55,6 @@ class Providing:
 
     provider: Provider
     journal: Journal
-    config: PlayConfig
     simulated: bool = False
     model: str | None = None
     retries: int = 3
@@ -65,21 +62,19 @@ class Providing:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def step(
-        self, row: SessionRow, session: Session, asked: Asked, *, replaced_user: bool = False
+        self, row: SessionRow, turn: int | None, asked: Asked, sending: Sending
     ) -> tuple[str, Answer]:
         """(exchange id, answer with a message in it). The exchange is finished by the caller.
 
-        `replaced_user` is for the row, see `provider_body`. Raises ProviderFailed when the
-        last try failed too.
+        `turn` is the number of the one being played. Raises ProviderFailed when the last try failed too.
         """
-        body, changes = provider_body(asked.body, session, self.config, replaced_user=replaced_user)
+        body, changes = sending.body, sending.changes
         if self.model is not None:
             body, changes = {**body, "model": self.model}, (*changes, "model")
-        turn = session.turn.number if session.turn else None
-        origin = Origin(row.id, turn, asked.exchange_id)
+        origin = Origin(row.id, turn, asked.exchange_id, findings=sending.findings)
         raw = dump_json(body)
         for attempt in range(self.retries + 1):
-            exchange_id = self.journal.sent("/chat/completions", raw, body, asked.key, origin, changes)
+            exchange_id = self.journal.sent(self.provider.path, raw, body, asked.key, origin, changes)
             answer = await self._ask(exchange_id, body, asked, row.name)
             if read_message(answer.response) is not None:
                 return exchange_id, answer

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scenarios.arguments import CRASH, check_arguments
 from scenarios.history import as_sent, date_text, encode, gold_history
 from scenarios.matcher import Match, State, allowed, match_calls, start
 from scenarios.reference import Batch, depth
 from scenarios.steps import take_step
 from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Scenario, Tool
-from scenarios.arguments import CRASH, check_arguments
 from scoring.transcript import as_text, plain_calls, results, spoken
 from scoring.types import CORRECT, ERROR, JSON
 

@@ -73,7 +73,8 @@ def export(
     """Write the sessions of one or more logs for the tools of others.
 
     The released evaluation code, given the wildtoolbench files, finds the metrics that 'score'
-    finds. A session that infrastructure kept from being played to its end is left out; standard
+    finds; a run with live history, or whose tasks go on after a wrong step, has no such files.
+    A session that infrastructure kept from being played to its end is left out; standard
     error says which and why. Exit code 3 if none is left.
     """
     from scoring.choosing_cli import choose_runs
@@ -85,7 +86,7 @@ def export(
     try:
         chosen = [
             session
-            for log, run in choose_runs(logs, run_ids)
+            for log, run in _comparable(choose_runs(logs, run_ids), output_format)
             for session in _sessions(log, run, epoch, model)
         ]
     except LogError as error:
@@ -97,6 +98,20 @@ def export(
         _write_transcripts(chosen, target, force)
     else:
         _write_results(chosen, target, force)
+
+
+def _comparable(runs: Sequence[tuple[Log, RunInfo]], output_format: str) -> Sequence[tuple[Log, RunInfo]]:
+    """The runs, none of which the released form would pass off as something else."""
+    from scenarios.text import visible
+    from scoring.modes import modes_of
+
+    for log, run in runs if output_format == WILDTOOLBENCH else ():
+        if reason := modes_of(run.config).why_not_comparable:
+            raise InputError(
+                f"{log.path}: run {visible(run.id)} ({reason}) would pass for a published figure: "
+                f"the released form cannot say how it was played; use --format {OPENAI}"
+            )
+    return runs
 
 
 def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:

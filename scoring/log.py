@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from scenarios.load import ScenarioError, parse_record
 from scenarios.replies import read_reply
 from scenarios.types import Reply, Scenario
-from scoring.types import TaskTrajectory, Trajectory
+from scoring.types import AGENT_STOPPED, NOT_REACHED, TaskTrajectory, Trajectory
 
 APPLICATION = "wildtoolbench-proxy"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The schema that is read here: the newest one there is."""
 
 BUSY_SECONDS = 5.0
@@ -30,7 +30,7 @@ NOT_BEGUN = "not begun"
 NOT_PLAYED = "not played"
 NOT_ENDED = "not played to its end"
 
-_ENDED = frozenset({"closed", "stopped", "agent_stopped"})
+_ENDED = frozenset({"closed", "stopped", AGENT_STOPPED})
 """Endings that are the agent's doing: such a Task is scored."""
 
 _Result = TypeVar("_Result")
@@ -248,12 +248,24 @@ def _played(connection: sqlite3.Connection, run_id: str) -> _Played:
 def _task(played: _Played, key: tuple[str, int]) -> TaskTrajectory:
     replies = tuple(played.replies.get(key, ()))
     ending = played.ends.get(key)
+    if ending == NOT_REACHED:
+        return _not_reached(played, key)
     if ending in _ENDED:
         return TaskTrajectory(replies, ending)
     reason = played.failures.get(key) or ending
     if reason is None:
         reason = NOT_ENDED if replies or key in played.begun else NOT_PLAYED
     return TaskTrajectory(replies, ending, finished=False, unfinished_reason=reason)
+
+
+def _not_reached(played: _Played, key: tuple[str, int]) -> TaskTrajectory:
+    """A Task that the Session did not come to: scored if that is the agent's doing."""
+    session, task = key
+    earlier = {number + 1: played.ends.get((session, number)) for number in range(task)}
+    if AGENT_STOPPED in earlier.values():
+        return TaskTrajectory((), NOT_REACHED)
+    cause = next((f": {how} in task {n}" for n, how in earlier.items() if how not in _ENDED and how), "")
+    return TaskTrajectory((), NOT_REACHED, finished=False, unfinished_reason=f"not reached{cause}")
 
 
 def _failure(finish_state: str, status: int | None, error_type: str | None, error: str | None) -> str | None:

@@ -130,7 +130,7 @@ def estimates(counts: Counts) -> dict[str, dict[str, Estimate]]:
     """An Estimate for every row of `counts`."""
     return {
         section: {
-            row: _estimate(successes, n, interval=section != "progress_info")
+            row: estimate(successes, n, interval=section != "progress_info")
             for row, (successes, n) in rows.items()
         }
         for section, rows in counts.items()
@@ -214,7 +214,8 @@ def _figure(section: str, successes: int, n: int, rate: float | None) -> dict[st
     return {"accuracy": rate, "correct_count": successes, "total_count": n}
 
 
-def _estimate(successes: int, n: int, *, interval: bool) -> Estimate:
+def estimate(successes: int, n: int, *, interval: bool = True) -> Estimate:
+    """The rate, with its interval if that is wanted."""
     bounds = wilson(successes, n) if interval else None
     low, high = bounds if bounds else (None, None)
     return Estimate(successes / n if n else None, n, successes, low, high)

@@ -15,6 +15,8 @@ from typing import Any
 from scenarios.reference import depth
 from scenarios.types import Task
 from scoring import metrics, wildtoolbench
+from scoring.live import LiveFigures, live_figures, with_verdicts
+from scoring.modes import Modes, modes_of
 from scoring.types import JSON, SessionScore, StepScore, TaskScore, Trajectory
 
 
@@ -44,6 +46,15 @@ class RunReport:
     sessions: tuple[SessionScore, ...]
 
     @property
+    def modes(self) -> Modes:
+        return modes_of(self.config)
+
+    @property
+    def live(self) -> LiveFigures | None:
+        """None for a Run whose figures are of the same kind as published ones."""
+        return None if self.modes.why_not_comparable is None else live_figures(self.sessions)
+
+    @property
     def scored_tasks(self) -> int:
         left_out = metrics.unscored(self.sessions)
         return left_out.all_tasks - left_out.tasks
@@ -59,24 +70,41 @@ def score_run(
     config: Mapping[str, Any],
 ) -> RunReport:
     """Scores every Session, in the order given."""
-    return RunReport(log, run, model, config, scorer, tuple(map(scorer.score, trajectories)))
+    modes = modes_of(config)
+
+    def scored(trajectory: Trajectory) -> SessionScore:
+        score = scorer.score(trajectory)
+        if modes.why_not_comparable is None:
+            return score
+        return with_verdicts(trajectory, score, goes_on=modes.goes_on)
+
+    return RunReport(log, run, model, config, scorer, tuple(map(scored, trajectories)))
 
 
 def document(report: RunReport) -> JSON:
-    """The JSON document of one Run; `metrics` is the released metric file, null where n is 0."""
-    counts = metrics.count(report.sessions)
+    """The JSON document of one Run; `metrics` is the released metric file, null where n is 0.
+
+    A Run whose figures must not be set beside published ones says so, and has the figures `live`.
+    """
+    counts, live = metrics.count(report.sessions), report.live
     return {
         "log": report.log,
         "run": report.run,
         "config": report.config,
+        **_comparability(report.modes),
         "scorer": {"name": report.scorer.name, "version": report.scorer.version},
         "metrics": metrics.figures(counts),
         "estimates": {
             section: {row: asdict(estimate) for row, estimate in rows.items()}
             for section, rows in metrics.estimates(counts).items()
         },
+        **_live(live),
         "unscored": _unscored(report.sessions),
-        "tasks": [entry for session in report.sessions for entry in _task_entries(session)],
+        "tasks": [
+            entry | (_task_verdict(score) if live else {})
+            for session in report.sessions
+            for entry, score in _task_entries(session)
+        ],
     }
 
 
@@ -115,18 +143,38 @@ def json_bytes(value: object, *, indent: int | None = None) -> bytes:
     return (safe + "\n").encode("utf-8", "backslashreplace")
 
 
-def _task_entries(session: SessionScore) -> Iterable[JSON]:
+def _comparability(modes: Modes) -> JSON:
+    reason = modes.why_not_comparable
+    return {"comparable_with_published": False, "why_not_comparable": reason} if reason else {}
+
+
+def _live(figures: LiveFigures | None) -> JSON:
+    return {} if figures is None else {"live": asdict(figures)}
+
+
+def _task_verdict(score: TaskScore) -> JSON:
+    """What is said of a Task beside its label where mistakes do not end it, or its history is live."""
+    return {
+        "verdict": score.verdict,
+        "redundant_calls": score.live and score.live.redundant,
+        "unmatched_calls": score.live and score.live.unmatched,
+        "steps_taken": score.live and score.live.steps,
+    }
+
+
+def _task_entries(session: SessionScore) -> Iterable[tuple[JSON, TaskScore]]:
     for position, task in enumerate(session.scenario.tasks):
-        score = session.tasks[position] if position < len(session.tasks) else None
-        yield {
+        score = session.tasks[position] if position < len(session.tasks) else _not_reached(task)
+        entry = {
             "session": session.session,
             "epoch": session.epoch,
             "scenario": session.scenario.id,
             "task": position + 1,
             "task_type": task.label,
             "subtype": task.subtype,
-            **verdict(score or _not_reached(task)),
+            **verdict(score),
         }
+        yield entry, score
 
 
 def _not_reached(task: Task) -> TaskScore:

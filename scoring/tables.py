@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 
 from scenarios.text import clip, visible, width
 from scoring import metrics
+from scoring.live import LiveFigures
 from scoring.metrics import Estimate, Unscored
 from scoring.report import RunReport
+from scoring.types import VERDICTS
 
 Row = tuple[str, str, str, str]
 
+BLANK: Row = ("", "", "", "")
 GAP = "  "
 REASONS_SHOWN = 5
 REASON_LENGTH = 100
@@ -31,13 +34,15 @@ NOTES = (
 
 def run_table(report: RunReport) -> str:
     """The scores of one Run: a header, the rates, and what was not scored."""
-    estimates = metrics.estimates(metrics.count(report.sessions))
+    estimates, live = metrics.estimates(metrics.count(report.sessions)), report.live
     return "\n".join(
         [
+            *([] if report.modes.banner is None else [report.modes.banner, ""]),
             *pairs(_header(report)),
             "",
-            *align([("", "%", "k/n", "95 %"), *_rates(estimates)]),
+            *align([("", "%", "k/n", "95 %"), *_live_rates(live), *_rates(estimates)]),
             "",
+            *_call_lines(live),
             unscored_line(metrics.unscored(report.sessions)),
             *NOTES,
             "",
@@ -98,10 +103,47 @@ def _header(report: RunReport) -> dict[str, str]:
         "Log": visible(report.log),
         "Run": visible(report.run),
         "Model": visible(report.model or "-"),
-        "History": visible(str(report.config.get("history") or "-")),
+        **_shown_modes(report),
         "Scenarios": f"{scenarios} ({sessions} {_plural(sessions, 'session')})",
         "Scorer": f"{report.scorer.name} {report.scorer.version}",
     }
+
+
+def _shown_modes(report: RunReport) -> dict[str, str]:
+    """History alone where everything is as usual; all modes where anything is not."""
+    modes = report.modes
+    history = visible(str(report.config.get("history") or "-"))
+    if modes.usual:
+        return {"History": history}
+    return {
+        "History": history + (f" (from the {visible(modes.history_from)})" if modes.history_from else ""),
+        "Tools": visible(modes.tools),
+        "On mismatch": visible(modes.on_mismatch),
+    }
+
+
+def _live_rates(live: LiveFigures | None) -> Iterable[Row]:
+    if live is None:
+        return
+    yield _title("Tasks by verdict")
+    for name in VERDICTS:
+        yield _rate(f"  {name.replace('_', ' ').capitalize()}", live.verdicts[name])
+    yield _rate("Sessions completed", live.completed_sessions)
+    yield from (BLANK, _title("As released: up to the first wrong step"))
+
+
+def _call_lines(live: LiveFigures | None) -> Iterable[str]:
+    if live is None or live.calls is None:
+        return
+    calls = live.calls
+    counts = {"redundant": calls.redundant, "that matched nothing": calls.unmatched}
+    told = ", ".join(f"{n} {what} ({n / calls.sessions:.1f} a session)" for what, n in counts.items())
+    yield f"Calls: {told}."
+    yield f"Steps in the completed tasks: {calls.steps}; the optimal number is {calls.least}."
+
+
+def _title(text: str) -> Row:
+    return text, "", "", ""
 
 
 def _rates(estimates: Mapping[str, Mapping[str, Estimate]]) -> Iterable[Row]:
@@ -109,8 +151,8 @@ def _rates(estimates: Mapping[str, Mapping[str, Estimate]]) -> Iterable[Row]:
     yield _rate("Session accuracy", total["session"])
     yield _rate("Task accuracy", total["task"])
     for title, section in SECTIONS:
-        yield ("", "", "", "")
-        yield (title, "", "", "")
+        yield BLANK
+        yield _title(title)
         for name, estimate in estimates[section].items():
             label = f"Task {int(name) + 1}" if section == "layer_info" else visible(name)
             yield _rate(f"  {label}", estimate)

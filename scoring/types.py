@@ -10,13 +10,25 @@ from scenarios.types import Reply, Scenario
 CORRECT = "correct"
 ERROR = "error"
 
+AFTER_ERRORS = "correct_after_errors"
+WRONG = "wrong"
+NOT_REACHED = "not_reached"
+"""How a Task ended that the Session did not come to any more, and the verdict on it."""
+
+VERDICTS = (CORRECT, AFTER_ERRORS, WRONG, NOT_REACHED)
+"""What a Task comes to where a mistake does not end it, or its history is live."""
+
+AGENT_STOPPED = "agent_stopped"
+"""How a Task ended that the agent left."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskTrajectory:
     """The replies of one Task, in order.
 
     `ending` is how the Task ended, as the log has it: `agent_stopped` tells replies that
-    ran out because the agent left from a last reply that was wrong. None if it is not known.
+    ran out because the agent left from a last reply that was wrong; `not_reached`, that a Task
+    before this one ended the Session. None if it is not known.
     `finished` is False when the Task was not played to its end for a reason that
     is not the agent's (`unfinished_reason`): such a Task is not scored.
     """
@@ -57,6 +69,19 @@ class StepScore:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveCounts:
+    """What a Task cost that went on after wrong Steps.
+
+    `redundant` calls were told again what the agent knew already, `unmatched` ones got nothing that
+    the Reference has. `steps` counts all replies, to the one that closed the Task.
+    """
+
+    redundant: int
+    unmatched: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaskScore:
     """The verdict on one Task, with its evidence.
 
@@ -64,6 +89,9 @@ class TaskScore:
     `requests` is how many replies the released harness would have asked for;
     `steps_kept` how many of its step records survive argument checking, which
     is what its progress rate counts (facts: section 5, rows 19 and 20).
+    `verdict` is one of `VERDICTS`: None where the Task was not scored, and in Runs with gold
+    history in which a wrong Step ends its Task, where the label says it all. `live` is None
+    where a wrong Step ends its Task.
     """
 
     label: str | None
@@ -75,6 +103,8 @@ class TaskScore:
     min_steps: int
     reason: str | None = None
     steps: tuple[StepScore, ...] = field(default=())
+    verdict: str | None = None
+    live: LiveCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

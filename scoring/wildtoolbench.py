@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from scenarios.arguments import check_arguments
 from scenarios.history import as_sent, encode
 from scenarios.matcher import start
 from scenarios.reference import depth
 from scenarios.steps import Mismatch, mismatch, take_step
 from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Tool, ToolCall
-from scenarios.arguments import check_arguments
 from scoring.types import (
+    AGENT_STOPPED,
     CORRECT,
     ERROR,
     JSON,
+    NOT_REACHED,
     SessionScore,
     StepScore,
     TaskScore,
@@ -32,7 +34,7 @@ VERSION = "1"
 NAME_ERROR = "name_error"
 ARGUMENT_ERROR = "argument_error"
 
-NO_REPLY = {"agent_stopped": "the agent stopped before the task was over"}
+NO_REPLY = {AGENT_STOPPED: "the agent stopped before the task was over"}
 """What is said of a Task, by its ending, whose replies ran out; the released scorer counts an empty one."""
 REPLIES_ENDED = "the replies ended before the task was over"
 """The same of a Task of which the ending is not known."""
@@ -50,12 +52,7 @@ class _Played:
 def score_session(trajectory: Trajectory) -> SessionScore:
     """Scores each Task of a Session; one that was not played to its end is left unscored."""
     scenario = trajectory.scenario
-    scores = tuple(
-        score_task(scenario.tools, task.nodes, played.replies, played.ending)
-        if played.finished
-        else _unscored(task.nodes, played)
-        for task, played in zip(scenario.tasks, trajectory.tasks, strict=True)
-    )
+    scores = tuple(_score(trajectory, number) for number in range(len(scenario.tasks)))
     return SessionScore(trajectory.session, trajectory.epoch, scenario, scores)
 
 
@@ -80,6 +77,30 @@ def score_task(
         min_steps=depth(nodes),
         reason=None if wrong is None else f"step {wrong.step}: {wrong.reason}",
         steps=steps,
+    )
+
+
+def _score(trajectory: Trajectory, number: int) -> TaskScore:
+    nodes, played = trajectory.scenario.tasks[number].nodes, trajectory.tasks[number]
+    if not played.finished:
+        return _unscored(nodes, played)
+    if played.ending == NOT_REACHED:
+        return _not_reached(nodes, trajectory.tasks[:number])
+    return score_task(trajectory.scenario.tools, nodes, played.replies, played.ending)
+
+
+def _not_reached(nodes: Sequence[Node], before: Sequence[TaskTrajectory]) -> TaskScore:
+    """A Task that the agent did not come to: wrong, though nothing in it was asked or judged."""
+    left = next((n for n, task in enumerate(before, start=1) if task.ending == AGENT_STOPPED), None)
+    return TaskScore(
+        label=ERROR,
+        action_name_label=None,
+        action_arguments_label=None,
+        is_optimal=False,
+        requests=0,
+        steps_kept=0,
+        min_steps=depth(nodes),
+        reason="not reached" if left is None else f"not reached: the agent stopped in task {left}",
     )
 
 

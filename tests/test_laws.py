@@ -78,7 +78,7 @@ CATCHES_ALL = {
 }
 """Where `except Exception` may end an error, and why. Elsewhere it may only pass it on."""
 
-HEAVY = {"aiohttp", "jieba", "openai", "sqlite_utils", "tqdm"}
+HEAVY = {"aiohttp", "jieba", "jsonschema", "openai", "sqlite_utils", "tqdm"}
 """Libraries that would make every help text slow."""
 
 INLINE = {

@@ -16,11 +16,12 @@ Delivery = Literal["answered", "failed", "refused", "waiting", "unasked"]
 the agent was told; the agent's request was not let in; the agent asked and has no answer;
 the agent has not asked, or nothing that could be played."""
 
+UNASKED = "without having sent the proxy a request for the turn that could be played"
 _MISSING = {
     "failed": "after the provider had failed",
     "refused": "after the proxy had refused its request (the log says why)",
     "waiting": "before the turn was answered",
-    "unasked": "without having sent the proxy a request for the turn that could be played",
+    "unasked": UNASKED,
 }
 
 
@@ -28,6 +29,7 @@ _MISSING = {
 class AgentSession:
     """The Session that an agent plays. `base_url` and `api_key` are for its OpenAI client.
 
+    `mcp_url` is where an MCP client finds the Session's tools, if the proxy offers them so.
     `delivery(turn, timeout)` waits until the turn was answered or has failed, at most
     `timeout` seconds (None: for ever), and says how it stands then. Raises ControlError.
     """
@@ -36,6 +38,10 @@ class AgentSession:
     base_url: str
     api_key: str
     delivery: Callable[[int, float | None], Awaitable[Delivery]]
+
+    @property
+    def mcp_url(self) -> str:
+        return self.base_url.removesuffix("/v1") + "/mcp"
 
     async def missing(self, turn: int) -> str | None:
         """How an agent that is done with a turn missed its answer, to go on a sentence; None if it has it."""
@@ -55,6 +61,14 @@ class AgentAnswer:
 
 class AgentFailure(Exception):
     """An agent could not answer a turn. One line, fit for the user."""
+
+
+class AgentError(ValueError):
+    """An agent that cannot be chosen: one line, what is wrong and how to mend it."""
+
+
+class AgentUnusable(AgentFailure, AgentError):
+    """There is no agent: no such program, function or server. No other Session would fare better."""
 
 
 class AgentKilled(AgentFailure):

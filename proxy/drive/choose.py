@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from proxy.drive.agent import AgentError as AgentError
 from proxy.drive.agent import AgentFactory
 from proxy.drive.builtin import builtin
-from proxy.drive.functions import functions, is_there
+from proxy.drive.functions import functions, missing_part
 from proxy.drive.http_agent import http_agents
 from proxy.drive.programs import Per, programs
+from proxy.drive.states import Inject
 from proxy.wire.endpoint import display_url
 
 BUILTIN = "builtin"
@@ -25,10 +27,6 @@ Kind = Literal["builtin", "http", "function", "command"]
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
-
-
-class AgentError(ValueError):
-    """An agent that cannot be chosen: one line, what is wrong and how to mend it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +37,7 @@ class AgentOptions:
     `turn` for a command with {turn} in it, else `session`. `body` is the JSON text for an
     agent that is a server. `model` and `stream` are for agents that are told them: `builtin`
     (both) and servers (the model). `hidden` are environment variables no agent may see.
+    `inject` is who puts the user's words in, as for `drive`.
     """
 
     agent: str
@@ -47,6 +46,7 @@ class AgentOptions:
     model: str = "gpt-4o-mini"
     stream: bool = False
     hidden: tuple[str, ...] = ()
+    inject: Inject = "sentinel"
 
 
 def kind_of(agent: str) -> Kind:
@@ -69,15 +69,19 @@ def chosen(
         raise AgentError(f"--per is for an agent that is a command, which {agent!r} is not: leave it out")
     if options.body is not None and kind != "http":
         raise AgentError("--agent-body is for an agent that is a server (http://...): leave it out")
+    if options.inject == "driver" and kind == "http" and "{session}" not in agent + (options.body or ""):
+        raise AgentError(
+            "--inject driver: nothing in the prompts tells a server's sessions apart: let it name the "
+            "session to the proxy (in its base URL, say) and put {session} into --agent or --agent-body"
+        )
     if kind == "builtin":
         return builtin(options.model, stream=options.stream)
     if kind == "http":
         return http_agents(_address(agent), model=options.model, body=_body(options.body))
     if kind == "function":
-        if not is_there(agent):
-            module = agent.partition(":")[0]
+        if missing := missing_part(agent):
             raise AgentError(
-                f"--agent {agent}: no module {module!r} in {os.getcwd()} or on Python's path: "
+                f"--agent {agent}: no {missing} in {os.getcwd()} or on Python's path: "
                 "start drive in the module's folder, or check its name"
             )
         return functions(agent, environ=environ, hidden=options.hidden)

@@ -118,7 +118,10 @@ class ControlClient:
         """
         body = await self._ask("POST", f"{_path(session)}/turns", {"after": after, "wait": wait})
         with _reading(body):
-            return None if body["over"] else Turn(int(body["turn"]), str(body["prompt"]))
+            if body["over"]:
+                return None
+            text = body.get("text")
+            return Turn(int(body["turn"]), str(body["prompt"]), None if text is None else str(text))
 
     async def state(self, session: str, query: str = "") -> SessionState:
         body = await self._ask("GET", _path(session) + query)

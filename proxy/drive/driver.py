@@ -7,59 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol
+from typing import Any, Protocol
 
-from proxy.drive.agent import Agent, AgentFactory, AgentKilled, AgentSession, placeholder_key
+from proxy.drive.agent import (
+    Agent,
+    AgentFactory,
+    AgentKilled,
+    AgentSession,
+    AgentUnusable,
+    placeholder_key,
+)
 from proxy.drive.client import ControlClient, ControlError, ProxyLost
 from proxy.drive.plan import Planned
-from proxy.drive.states import Opened, SessionState, Turn
+from proxy.drive.played import Failure, FailureKind, Note, Played, Playing
+from proxy.drive.states import Inject, Opened, SessionState, Turn
 from proxy.drive.work import CANCEL_GRACE_S, failure_reason, one_line, settled
 
 MAX_ATTEMPTS = 3
 """How often a Session is begun whose agent lost the proxy."""
-
-FailureKind = Literal["agent", "timeout", "proxy"]
-SessionEnd = Literal["over", "failed", "cancelled"]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Something that went wrong in a Session; `turn` is None where it was not in a turn.
-
-    `kind`: `agent` (it raised, or what it was given by the provider failed it), `timeout`
-    (it took longer than the turn timeout), `proxy` (the control API failed).
-    """
-
-    session: str
-    turn: int | None
-    kind: FailureKind
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that went wrong with an agent in a turn that it had answered all the same."""
-
-    session: str
-    turn: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A Session that was begun. `state` is the last one known; None if there was none.
-
-    `end`: `over` (played to its end), `failed` (given up because the proxy failed),
-    `cancelled` (the drive was stopped). `already`: it was over before the drive began.
-    """
-
-    planned: Planned
-    session: str
-    end: SessionEnd
-    state: SessionState | None
-    failures: tuple[Failure, ...]
-    notes: tuple[Note, ...] = ()
-    already: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +78,19 @@ async def drive(
     turn_timeout: float,
     progress: Watcher,
     api_key: Callable[[str], str] = placeholder_key,
+    inject: Inject = "sentinel",
 ) -> DriveReport:
     """Plays the Sessions, `concurrency` at a time, begun in the order of the plan.
 
+    With `inject` "driver" agents are prompted with the user's words in place of the sentinel.
     A Session that is over is left alone; one that an earlier drive has begun is begun anew.
     A turn that fails, or takes longer than `turn_timeout` seconds, is written down and the
     Session goes on with its next turn. A Session whose control request fails ends; when
     the proxy is lost everything ends. A cancellation ends the running Sessions and is
     answered by the report (`interrupted`), not by CancelledError: what was not played must
-    be said.
+    be said. Raises AgentUnusable if there turns out to be no agent before any turn was answered.
     """
-    drive = _Drive(control, factory, turn_timeout, progress, api_key)
+    drive = _Drive(control, factory, turn_timeout, progress, api_key, inject)
     todo = iter(enumerate(planned))
     interrupted = False
     try:
@@ -134,7 +101,7 @@ async def drive(
         interrupted = True
         _answer_cancellation()
     except ExceptionGroup as errors:
-        # Of the watcher, say: one that cannot write ends the drive.
+        # Of the watcher, say: one that cannot write ends the drive. Or there is no agent.
         raise errors.exceptions[0] from errors
     return DriveReport(
         played=tuple(drive.played[position] for position in sorted(drive.played)),
@@ -142,6 +109,9 @@ async def drive(
         halted=drive.halted,
         interrupted=interrupted,
     )
+
+
+_NO_TEXT = "the proxy does not say what the user says, being of an earlier version: leave --inject driver out"
 
 
 class ProxyRestarted(Exception):
@@ -158,12 +128,15 @@ class _Drive:
         turn_timeout: float,
         progress: Watcher,
         api_key: Callable[[str], str],
+        inject: Inject,
     ) -> None:
         self._control = control
         self._factory = factory
         self._turn_timeout = turn_timeout
         self._progress = progress
         self._api_key = api_key
+        self._inject = inject
+        self._answered = False
         self.workers: list[asyncio.Task[None]] = []
         self.played: dict[int, Played] = {}
         self.halted: str | None = None
@@ -171,7 +144,7 @@ class _Drive:
     async def work(self, todo: Iterator[tuple[int, Planned]]) -> None:
         """Plays Sessions until none is left; all workers take from the same iterator."""
         for position, planned in todo:
-            session = _Playing(planned)
+            session = Playing(planned)
             try:
                 await self._play(session)
             except ControlError as error:
@@ -184,7 +157,7 @@ class _Drive:
                 self.played[position] = session.result()
                 self._progress.finished(self.played[position])
 
-    async def _play(self, session: _Playing) -> None:
+    async def _play(self, session: Playing) -> None:
         planned = session.planned
         for attempt in range(MAX_ATTEMPTS):
             opened = await self._opened(planned, again=attempt > 0)
@@ -203,7 +176,7 @@ class _Drive:
             return await self._control.create(planned.scenario, planned.epoch, again=True)
         return opened
 
-    async def _attempt(self, session: _Playing, opened: Opened) -> AgentKilled | ProxyRestarted | None:
+    async def _attempt(self, session: Playing, opened: Opened) -> AgentKilled | ProxyRestarted | None:
         """Plays a Session to its end; else what ended it that was not the agent's doing."""
         agent = self._factory(self._agent_session(opened))
         number, error = opened.turn, None
@@ -219,9 +192,14 @@ class _Drive:
             await self._close(agent, session)
         return None
 
-    async def _answer(self, agent: Agent, session: _Playing, turn: Turn) -> BaseException | None:
+    async def _answer(self, agent: Agent, session: Playing, turn: Turn) -> BaseException | None:
         """Plays a turn; what the agent raised, or TimeoutError."""
-        task = await settled(agent.turn(turn.prompt, turn.number), self._turn_timeout)
+        if self._inject == "driver" and turn.text is None:
+            raise ControlError(_NO_TEXT)
+        task = await settled(agent.turn(turn.said(self._inject), turn.number), self._turn_timeout)
+        error = TimeoutError() if task is None else _raised(task)
+        if isinstance(error, AgentUnusable) and not self._answered:
+            raise AgentUnusable(one_line(f"no session can be played: the agent {error}"))
         if task is None:
             self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
         elif failed := failure_reason(task):
@@ -229,10 +207,11 @@ class _Drive:
         elif note := task.result().note:
             session.notes.append(Note(session.name, turn.number, one_line(note)))
         session.state = await self._control.state(session.name)
+        self._answered = self._answered or session.state.answered > 0
         self._progress.moved(session.state)
-        return TimeoutError() if task is None else task.exception()
+        return error
 
-    async def _overdue(self, agent: Agent, session: _Playing, turn: int) -> str:
+    async def _overdue(self, agent: Agent, session: Playing, turn: int) -> str:
         """What there is to say of an agent that took too long."""
         reason = f"no answer within {self._turn_timeout:g} s"
         with suppress(ControlError):
@@ -245,14 +224,14 @@ class _Drive:
         name = opened.session
         return AgentSession(name, opened.url, self._api_key(name), partial(self._control.delivery, name))
 
-    async def _close(self, agent: Agent, session: _Playing) -> None:
+    async def _close(self, agent: Agent, session: Playing) -> None:
         task = await settled(agent.close(), CANCEL_GRACE_S)
         if task is None:
             self._fail(session, None, "timeout", f"did not close within {CANCEL_GRACE_S:g} s")
         elif reason := failure_reason(task):
             self._fail(session, None, "agent", f"on closing: {reason}")
 
-    def _fail(self, session: _Playing, turn: int | None, kind: FailureKind, reason: str) -> None:
+    def _fail(self, session: Playing, turn: int | None, kind: FailureKind, reason: str) -> None:
         failure = Failure(session.name, turn, kind, reason)
         session.failures.append(failure)
         self._progress.failed(failure)
@@ -264,21 +243,8 @@ class _Drive:
                 worker.cancel()
 
 
-class _Playing:
-    """A Session while it is played."""
-
-    def __init__(self, planned: Planned) -> None:
-        self.planned = planned
-        self.name = f"{planned.scenario}.e{planned.epoch}"
-        self.end: SessionEnd = "cancelled"
-        self.state: SessionState | None = None
-        self.failures: list[Failure] = []
-        self.notes: list[Note] = []
-        self.already = False
-
-    def result(self) -> Played:
-        failures, notes = tuple(self.failures), tuple(self.notes)
-        return Played(self.planned, self.name, self.end, self.state, failures, notes, self.already)
+def _raised(task: asyncio.Task[Any]) -> BaseException | None:
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
 
 
 def _answer_cancellation() -> None:

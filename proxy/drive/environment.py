@@ -50,6 +50,7 @@ def agent_environment(
         "OPENAI_API_KEY": _header_safe(placeholder_key(session.name)) or placeholder_key("unnamed"),
         "EVAL_SESSION": session.name,
         "EVAL_BASE_URL": session.base_url,
+        "EVAL_MCP_URL": session.mcp_url,
     }
 
 

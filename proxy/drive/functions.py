@@ -14,13 +14,21 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from proxy.drive.agent import Agent, AgentAnswer, AgentFactory, AgentFailure, AgentSession
+from proxy.drive.agent import (
+    Agent,
+    AgentAnswer,
+    AgentFactory,
+    AgentFailure,
+    AgentSession,
+    AgentUnusable,
+)
 from proxy.drive.environment import agent_environment
 from proxy.drive.process import Process, Processes, failure_by_end
 from proxy.drive.programs import first_of, gone_in, started
@@ -44,15 +52,54 @@ async def functions(
         yield factory
 
 
-def is_there(target: str) -> bool:
-    """Is there a module, or a package around it, of that name? Nothing of it is run."""
-    package = target.partition(":")[0].partition(".")[0]
+def missing_part(target: str) -> str | None:
+    """What of `module:function` is certainly not there, `module 'x'` say; None if it may all be.
+
+    Nothing of the module is run: a name that its source does not have anywhere cannot be there.
+    """
+    module, _, path = target.partition(":")
     try:
-        found = importlib.util.find_spec(package)
+        spec = _spec(module)
     except ValueError:
-        found = None
+        spec = None
+    if spec is None:
+        package = module.partition(".")[0]
+        return None if package != module and _spec(package) else f"module {module!r}"
+    name = path.partition(".")[0]
+    source = _source(spec)
+    if source is None or re.search(rf"\b{re.escape(name)}\b", source) or _MAKES_NAMES.search(source):
+        return None
+    return f"{name!r} in module {module!r}"
+
+
+_MAKES_NAMES = re.compile(
+    r"\bimport\s*\(?\s*\*|\b(?:__getattr__|globals|vars|locals|setattr|exec|__dict__|sys\.modules)\b"
+)
+"""In the source of a module that may have names which do not stand there."""
+
+
+def _spec(module: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is, found without running the packages around it."""
+    package, *inner = module.split(".")
     # The worker looks in its current folder first, which is this one.
-    return bool(found or importlib.machinery.PathFinder.find_spec(package, [os.getcwd()]))
+    spec = importlib.machinery.PathFinder.find_spec(package, [os.getcwd()])
+    spec = spec or importlib.util.find_spec(package)
+    for name in inner:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        package = f"{package}.{name}"
+        spec = importlib.machinery.PathFinder.find_spec(package, spec.submodule_search_locations)
+    return spec
+
+
+def _source(spec: importlib.machinery.ModuleSpec) -> str | None:
+    loader = spec.loader
+    if not isinstance(loader, importlib.machinery.SourceFileLoader):
+        return None
+    try:
+        return loader.get_source(spec.name)
+    except (ImportError, SyntaxError):
+        return None
 
 
 class FunctionAgent:
@@ -79,6 +126,8 @@ class FunctionAgent:
         if not await first_of(said, asyncio.create_task(process.ended())):
             raise gone or failure_by_end(process, "its worker")
         error, text = said.result().get("error"), said.result().get("text")
+        if "turn" not in said.result():
+            raise AgentUnusable(str(error))
         missing = await self._session.missing(number)
         if error is not None and missing is not None:
             raise AgentFailure(error)

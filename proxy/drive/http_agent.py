@@ -16,7 +16,14 @@ from urllib.parse import quote
 import aiohttp
 
 from proxy import sentinel
-from proxy.drive.agent import Agent, AgentAnswer, AgentFactory, AgentFailure, AgentSession
+from proxy.drive.agent import (
+    Agent,
+    AgentAnswer,
+    AgentFactory,
+    AgentFailure,
+    AgentSession,
+    AgentUnusable,
+)
 from proxy.log.redaction import scrub
 from proxy.tail.text import one_line
 from proxy.wire.endpoint import display_url
@@ -100,7 +107,10 @@ class HttpAgent:
                     kept += chunk[: ANSWER_BYTES - len(kept)]
                 return response.status, kept
         except TimeoutError:
-            raise AgentFailure(f"cannot be reached at {display_url(self._url)} (no connection)") from None
+            raise AgentUnusable(f"cannot be reached at {display_url(self._url)} (no connection)") from None
+        except aiohttp.ClientConnectorError as error:
+            where = display_url(self._url)
+            raise AgentUnusable(f"cannot be reached at {where} ({error.strerror or error})") from error
         except aiohttp.ClientError as error:
             where = display_url(self._url)
             raise AgentFailure(f"the request to {where} failed ({error or type(error).__name__})") from error

@@ -14,16 +14,22 @@ from typing import Any, Literal
 
 from proxy.drive.agent import (
     SETTLE_S,
+    UNASKED,
     Agent,
     AgentAnswer,
     AgentFactory,
     AgentFailure,
     AgentSession,
+    AgentUnusable,
 )
 from proxy.drive.environment import agent_environment
 from proxy.drive.process import Process, Processes, exit_text, failure_by_end, with_words
 
 Per = Literal["session", "turn"]
+
+_NOT_RUN = frozenset({126, 127})
+"""Exit codes of a shell, or of `env`, that could not run a program, or did not find it."""
+_UNUSABLE = (FileNotFoundError, PermissionError, NotADirectoryError)
 
 _SLOT = re.compile(r"\{(turn|session|base_url)\}")
 _NEWLINES = re.compile(r"\r\n|\r|\n")
@@ -63,6 +69,8 @@ Start = Callable[[AgentSession, str], Awaitable[Process]]
 class SessionProgram:
     """One process for the whole Session, which reads prompts line by line.
 
+    A prompt of several lines becomes one: its line breaks become spaces. Where it is the user's
+    own words (`--inject driver`), the proxy puts them as they were into the request for the LLM.
     The next line is written when the proxy has given the turn's answer: a program that is
     not ready for it yet finds it in the pipe.
     """
@@ -77,7 +85,8 @@ class SessionProgram:
         if self._process is None:
             self._process = await started(self._start(self._session, ""))
         process = self._process
-        if gone := gone_in(self._turn, process, "process"):
+        # Should it have ended before its first prompt, that is its first turn's failure.
+        if self._turn and (gone := gone_in(self._turn, process, "process")):
             raise gone
         self._turn = number
         process.write(_NEWLINES.sub(" ", prompt).encode("utf-8", "replace") + b"\n")
@@ -103,7 +112,7 @@ class SessionProgram:
         ended = asyncio.create_task(process.ended())
         if not await first_of(ended, asyncio.create_task(asyncio.sleep(SETTLE_S))):
             raise AgentFailure(with_words(f"closed its standard input {missing}", process))
-        raise failure_by_end(process, after=missing)
+        raise failure_of_program(process, missing)
 
 
 _NO_ANSWER = {
@@ -132,7 +141,7 @@ class TurnProgram:
             await process.stop(grace=0)
         missing = await self._session.missing(number)
         if missing is not None:
-            raise failure_by_end(process, after=missing)
+            raise failure_of_program(process, missing)
         if code == 0:
             return AgentAnswer()
         return AgentAnswer(note=with_words(f"{exit_text(code)} after the turn was answered", process))
@@ -156,12 +165,21 @@ def gone_in(turn: int, process: Process, noun: str) -> AgentFailure | None:
     return failure_by_end(process, f"its {noun}", f"in or after turn {turn} and is not started again")
 
 
+def failure_of_program(process: Process, missing: str) -> AgentFailure:
+    """The failure of a program that ended `missing` its answer; AgentUnusable if it could not be run."""
+    failure = failure_by_end(process, after=missing)
+    if process.code in _NOT_RUN and missing == UNASKED:
+        return AgentUnusable(str(failure))
+    return failure
+
+
 async def started(starting: Awaitable[Process]) -> Process:
     """The process, or AgentFailure if there is none."""
     try:
         return await starting
     except OSError as error:
-        raise AgentFailure(f"cannot be started ({error.strerror or error}): check --agent") from error
+        unusable = AgentUnusable if isinstance(error, _UNUSABLE) else AgentFailure
+        raise unusable(f"cannot be started ({error.strerror or error}): check --agent") from error
     except ValueError as error:
         raise AgentFailure(f"cannot be started ({error})") from error
 

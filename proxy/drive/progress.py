@@ -11,7 +11,8 @@ from typing import Any, Self, TextIO
 
 from tqdm import tqdm
 
-from proxy.drive.driver import DriveReport, Failure, Played
+from proxy.drive.driver import DriveReport
+from proxy.drive.played import Failure, Played
 from proxy.drive.states import SessionState
 from proxy.tail.text import duration
 from scenarios.text import visible

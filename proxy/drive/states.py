@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from proxy.drive.agent import Delivery
+
+Inject = Literal["sentinel", "driver"]
+"""Who puts the user's words into an agent's request: the proxy, in place of the sentinel that
+the agent was prompted with, or the driver, which prompts the agent with the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,18 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An open user turn: what to say to the agent."""
+    """An open user turn: what to say to the agent.
+
+    `prompt` is the placeholder, `text` the user's words (None: the proxy does not tell them).
+    """
 
     number: int
     prompt: str
+    text: str | None = None
+
+    def said(self, inject: Inject) -> str:
+        """What the agent is prompted with: the words if the driver puts them in, unless they are blank."""
+        return self.text if inject == "driver" and self.text and self.text.strip() else self.prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,10 @@ JOIN sessions ON sessions.id = tool_calls.session_id
 ORDER BY sessions.seq, tool_calls.task, tool_calls.step, tool_calls.position
 """
 
+_TOOL_CALL_LOG_WITH_OUTCOMES = _TOOL_CALL_LOG.replace(
+    "    steps.decision AS decision,", "    tool_calls.outcome AS outcome,\n    steps.decision AS decision,"
+)
+
 
 def _first_schema(db: Database) -> None:
     """Tables, indexes and the view `tool_call_log`, in which all numbers count from 1.
@@ -207,7 +211,21 @@ def _plans_and_threads(db: Database) -> None:
     db.table("turns").add_column("thread", str)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first_schema, _run_names, _plans_and_threads)
+def _live_sessions(db: Database) -> None:
+    """What live Sessions need: the agent's words as they came, what it lost, what calls came to."""
+    db.table("turns").add_column("asked", str)
+    db.table("exchanges").add_column("findings", str)
+    db.table("tool_calls").add_column("outcome", str)
+    db.table("exchanges").create_index(["response_id"])
+    db.create_view("tool_call_log", _TOOL_CALL_LOG_WITH_OUTCOMES, replace=True)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (
+    _first_schema,
+    _run_names,
+    _plans_and_threads,
+    _live_sessions,
+)
 """Append only: a step that has been released is never changed."""
 
 

@@ -39,7 +39,8 @@ class StoredExchange:
 class StoredSession:
     """A Session attempt as far as it was played, everything in the order in which it happened.
 
-    `said` has the agent's user message of each turn that was begun, `thread` tells its
+    `said` has the agent's user message of each turn that was begun, with the turn's words in it, `asked`
+    the same as it came; `thread` tells its
     conversation from calls on the side (see `proxy.threads`); `tokens` are (input,
     output) of all its provider calls.
     """
@@ -50,6 +51,7 @@ class StoredSession:
     ends: tuple[TaskEndRow, ...]
     exchanges: tuple[StoredExchange, ...]
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
+    asked: dict[int, dict[str, Any]] = field(default_factory=dict)
     thread: dict[str, Any] = field(default_factory=dict)
     tokens: tuple[int, int] = (0, 0)
 
@@ -86,7 +88,7 @@ _SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WH
     (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
 _SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
     FROM sessions WHERE run_id = ? ORDER BY seq"""
-_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said, thread
+_TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said, thread, asked
     FROM turns JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY turns.seq"""
 _ENDS = """SELECT session_id, task, ending, ended_at
     FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY tasks.seq"""
@@ -94,7 +96,7 @@ _STEPS = """SELECT session_id, task, step, turn, exchange_id, decided_at, decisi
     FROM steps JOIN sessions ON sessions.id = session_id JOIN messages ON messages.hash = message
     WHERE run_id = ? ORDER BY steps.seq"""
 _CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.name, arguments, observation,
-    node FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
+    node, outcome FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
     ORDER BY session_id, task, step, position"""
 _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correlation, finish_state,
     status, response_id, response_model, input_tokens, output_tokens,
@@ -130,6 +132,7 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
             ends=tuple(TaskEndRow(*end) for end in ends[row["id"]]),
             exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
             said={turn["turn"]: json.loads(turn["said"]) for turn in turns[row["id"]] if turn["said"]},
+            asked={turn["turn"]: json.loads(turn["asked"]) for turn in turns[row["id"]] if turn["asked"]},
             thread=_last_thread(turns[row["id"]]),
             tokens=tokens.get(row["id"], (0, 0)),
         )

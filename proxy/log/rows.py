@@ -71,7 +71,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnBegunRow:
-    """An agent asked for a turn: its user message, with the turn's words in it.
+    """An agent asked for a turn: its user message, with the turn's words in it; `asked` as it came.
 
     `thread` tells its conversation from calls on the side (see `proxy.threads`).
     """
@@ -80,11 +80,14 @@ class TurnBegunRow:
     turn: int
     message: dict[str, Any]
     thread: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEndRow:
-    """How a Task ended: `closed`, `stopped` (wrong step), `agent_stopped`, `infrastructure`."""
+    """How a Task ended: `closed`, `stopped` (a wrong Step), `agent_stopped`, `infrastructure`; or that it
+    was `not_reached`, because a `live` Session had ended.
+    """
 
     session_id: str
     task: int
@@ -100,6 +103,7 @@ class ExchangeStart:
     rest of the request (model, parameters, tools). `headers` have been through the
     allow-list. `correlation` says how the session was found; `reason` why it is a side
     call (None on the main thread); `changes` lists what the proxy changed in the request.
+    `findings` are what the agent has lost or changed of its history: {turn, what, detail} each.
     `run_id` is needed only without a session: else it is the session's.
     """
 
@@ -121,6 +125,7 @@ class ExchangeStart:
     messages: list[Any] | None
     body: dict[str, Any] | None
     changes: tuple[str, ...] = ()
+    findings: tuple[dict[str, Any], ...] = ()
     run_id: str | None = None
 
 
@@ -158,7 +163,9 @@ class ToolCallRow:
     """One tool call of a Step and what the agent or LLM was told.
 
     `arguments` is the text as written; `observation` the text served (None if none was);
-    `node` the position in the Reference that the Observation came from.
+    `node` the position in the Reference that the Observation came from. `outcome`: `served`,
+    `redundant`, or why there was no Observation: `unknown_tool`, `invalid_arguments`, `no_data`;
+    None where the Step was stopped.
     """
 
     position: int
@@ -167,6 +174,7 @@ class ToolCallRow:
     arguments: str | None
     observation: str | None
     node: int | None
+    outcome: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +183,7 @@ class StepRow:
 
     `message` is the assistant message as the provider sent it. `decision`: `observe`
     (calls accepted, observations served), `ask`, `close` or `stop`. `nodes` are the
-    Reference positions the matcher consumed. `reason` says why a Step was stopped.
+    Reference positions the matcher consumed. `reason` says what is wrong with a Step.
     """
 
     session_id: str

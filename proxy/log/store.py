@@ -53,14 +53,14 @@ _SCENARIO = _insert("scenarios", "hash id record source source_sha256", "INSERT 
 _SESSION = _insert("sessions", "id seq run_id name scenario_id scenario_hash epoch attempt opened_at")
 _TURN = _insert("turns", "session_id turn seq task kind text opened_at")
 _PLANNED = _insert("planned", "run_id scenario_id scenario_hash epoch", "INSERT OR IGNORE")
-_BEGUN = """UPDATE turns SET seq = :seq, said = :said, thread = :thread
+_BEGUN = """UPDATE turns SET seq = :seq, said = :said, asked = :asked, thread = :thread
     WHERE session_id = :session_id AND turn = :turn"""
 _TASK = _insert("tasks", "session_id task seq ending ended_at")
 _START = _insert(
     "exchanges",
     """id seq arrival side parent_id run_id session_id turn correlation reason method path started_at
     finish_state stream request_model key_hash request_sha256 request_headers message_count tip tools
-    body changes""",
+    body changes findings""",
 ).replace(":run_id", "coalesce(:run_id, (SELECT run_id FROM sessions WHERE id = :session_id))")
 _FINISH = """UPDATE exchanges SET seq = :seq, finished_at = :finished_at, finish_state = :finish_state,
     status = :status, time_to_first_chunk = :time_to_first_chunk, response_id = :response_id,
@@ -71,7 +71,7 @@ _FINISH = """UPDATE exchanges SET seq = :seq, finished_at = :finished_at, finish
 _DELIVERED = "UPDATE exchanges SET seq = :seq, delivered_at = :delivered_at WHERE id = :id"
 _STEP = _insert("steps", "session_id task step seq turn exchange_id decided_at decision reason nodes message")
 _TOOL_CALL = _insert(
-    "tool_calls", "session_id task step position tool_call_id name arguments observation node"
+    "tool_calls", "session_id task step position tool_call_id name arguments observation node outcome"
 )
 _LINK = _insert("chains", "hash parent message position", "INSERT OR IGNORE")
 _CONTENT = {table: _insert(table, "hash body", "INSERT OR IGNORE") for table in ("messages", "tool_lists")}
@@ -171,7 +171,8 @@ class Store:
         self._execute(_PLANNED, _fields(row))
 
     def _turn_begun(self, row: rows.TurnBegunRow) -> None:
-        texts = {"said": json_text(row.message), "thread": json_text(row.thread)}
+        asked = None if row.asked is None else json_text(row.asked)
+        texts = {"said": json_text(row.message), "asked": asked, "thread": json_text(row.thread)}
         values = {**_fields(row), "seq": self._next_seq(), **texts}
         if self._execute(_BEGUN, values).rowcount != 1:
             raise RowError(f"no turn {row.turn} of {row.session_id}")
@@ -195,6 +196,7 @@ class Store:
             "tools": tools,
             "body": body,
             "changes": self._parameters(row.changes),
+            "findings": self._parameters(row.findings) if row.findings else None,
         }
         self._execute(_START, {**_fields(row), **own})
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from proxy.wire.chat import read_message
 from proxy.wire.fold import Fold
+from proxy.wire.responses_read import ResponsesReader
 from proxy.wire.sse import Event, SSEDecoder
 from scenarios.text import clip
 
@@ -42,6 +43,7 @@ ERROR_EVENT = "error_event"
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key)-[\w-]{8,}|\bAIza[\w-]{20,}|(?i:\bbearer\s+)[\w.~+/=-]{8,}")
+_JSON_OBJECT = re.compile(rb"\s*\{")
 _MAX_ERROR = 400
 
 
@@ -69,10 +71,19 @@ class AnswerReader:
 
     `stream`: the request asked for a stream. What came is what counts, though: plain
     JSON is read for what it is, and so is a stream that nobody asked for. `chat=False`
-    is for other endpoints: any JSON object, or any stream, is then a whole answer.
+    is for other endpoints: any JSON, any stream, any other kind of content and none at all are
+    then whole answers. `responses` reads a Response as the chat completion that says the same.
     """
 
-    def __init__(self, status: int, content_type: str = "", *, stream: bool, chat: bool = True) -> None:
+    def __init__(
+        self,
+        status: int,
+        content_type: str = "",
+        *,
+        stream: bool,
+        chat: bool = True,
+        responses: ResponsesReader | None = None,
+    ) -> None:
         self.status = status
         self.raw = bytearray()
         self.started = False
@@ -80,6 +91,8 @@ class AnswerReader:
         self.done = False
         """The stream has said so itself: `[DONE]` or an error event."""
         self._chat = chat
+        self._responses = responses
+        self._opaque = not chat and bool(content_type) and "json" not in content_type.lower()
         self._events = 200 <= status < 300 and (
             stream or content_type.lower().startswith("text/event-stream")
         )
@@ -98,17 +111,26 @@ class AnswerReader:
         failure = self._fault(cut)
         if failure is not None:
             return Reading(failure.finish_state, None, failure.error_type, failure.text)
-        return Reading("complete", self._fold.response() if self._is_stream() else parse_json(self.raw))
+        response = self._fold.response() if self.is_stream else self._body()
+        return Reading("complete", response if isinstance(response, dict) else None)
+
+    @property
+    def is_stream(self) -> bool:
+        """What has come so far is a stream, whatever it is called."""
+        return self._events and (self.started or not _JSON_OBJECT.match(self.raw))
+
+    def _body(self) -> Any:
+        body = parse_json(self.raw)
+        return body if self._responses is None else self._responses.body(body)
 
     def _fault(self, cut: Failure | None) -> Failure | None:
         if not 200 <= self.status < 300:
             return _status_failure(self.status, bytes(self.raw))
-        if self._is_stream():
+        if self.is_stream:
             return self._stream_fault(cut)
-        return cut or _body_fault(bytes(self.raw), self._chat)
-
-    def _is_stream(self) -> bool:
-        return self._events and (self.started or not self.raw.lstrip().startswith(b"{"))
+        if cut is None and not self._chat and (self._opaque or not self.raw):
+            return None
+        return cut or _body_fault(bytes(self.raw), self._body(), self._chat)
 
     def _stream_fault(self, cut: Failure | None) -> Failure | None:
         for event in self._decoder.flush():
@@ -136,6 +158,8 @@ class AnswerReader:
             self.done = True
             return
         chunk = parse_json(data)
+        if self._responses is not None:
+            chunk = self._responses.chunk(chunk)
         is_error = event.event == "error"
         if is_error or (isinstance(chunk, dict) and chunk.get("error")):
             text = _error_text(chunk) or one_line(data) or "no reason given"
@@ -148,6 +172,7 @@ class AnswerReader:
             )
         else:
             self._fold.add(chunk)
+            self.done = self._responses is not None and self._responses.done
 
 
 def read_answer(
@@ -172,11 +197,12 @@ def one_line(text: str, limit: int = _MAX_ERROR) -> str:
     return clip(_KEY.sub("[key]", _CONTROL.sub(" ", text).strip()), limit)
 
 
-def _body_fault(raw: bytes, chat: bool) -> Failure | None:
-    body = parse_json(raw)
+def _body_fault(raw: bytes, body: Any, chat: bool) -> Failure | None:
     if body is None:
         shown = one_line(raw[:200].decode("utf-8", "replace"), 80) or "nothing"
         return Failure("provider_error", NOT_JSON, f"the answer is not JSON: {shown}")
+    if not isinstance(body, dict) and not chat:
+        return None
     if not isinstance(body, dict):
         return Failure("provider_error", NOT_AN_OBJECT, "the answer is JSON, but not an object")
     choices = body.get("choices")

@@ -91,6 +91,21 @@ def display_url(url: str) -> str:
     return f"{scheme}{mark}{authority.rpartition('@')[2]}{slash}{path}"
 
 
+def own_authorization(key: str | None) -> str | None:
+    """What a key of the provider's asks for. Raises ValueError for one of no use."""
+    key = (key or "").strip()
+    if any(not "!" <= character <= "~" for character in key):
+        raise ValueError(
+            "the provider key has blanks or characters outside ASCII in it: check where it is set"
+        )
+    return f"Bearer {key}" if key else None
+
+
+def agent_authorization(key: str | None) -> str | None:
+    """What an agent's key asks for; one that names a session of ours is none."""
+    return f"Bearer {key}" if key and not key.startswith(SESSION_KEY_PREFIX) else None
+
+
 def request_headers(
     headers: Iterable[tuple[str, str]], authorization: str | None, replace: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:

@@ -368,7 +368,7 @@ async def test_one_choice_may_be_asked_for_in_so_many_words(provider: Any, tmp_p
         assert (await proxy.chat("chat", 1, n=1)).text == "Hi."
 
 
-@pytest.mark.parametrize("path", ["/messages", "/completions", "/responses"])
+@pytest.mark.parametrize("path", ["/messages", "/completions"])
 async def test_endpoints_that_would_spend_tokens_unjudged_are_refused_with_the_cure(
     provider: Any, tmp_path: Path, path: str
 ) -> None:

@@ -112,9 +112,9 @@ async def test_turns_are_opened_one_by_one_until_the_session_is_over(provider: A
             await proxy.chat("chat.e1", turn)
         opened.append((await proxy.control("POST", "/sessions/chat.e1/turns")).json)
         assert opened == [
-            {"turn": 1, "prompt": "[[next-user-turn 1]]", "over": False},
-            {"turn": 2, "prompt": "[[next-user-turn 2]]", "over": False},
-            {"turn": None, "prompt": None, "over": True},
+            {"turn": 1, "prompt": "[[next-user-turn 1]]", "text": "chat asks 1", "over": False},
+            {"turn": 2, "prompt": "[[next-user-turn 2]]", "text": "chat asks 2", "over": False},
+            {"turn": None, "prompt": None, "text": None, "over": True},
         ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,19 +10,26 @@ from support import scenes
 
 from proxy.conversation import control_tools, provider_body
 from proxy.outcomes import handed_over, results_of, without_control_calls
-from proxy.play import Session, begin, open_turn
+from proxy.play import begin, open_turn
+from proxy.session import Session
 from proxy.settings import PlayConfig, config_hash
 from proxy.wire.chat import completion, reply_of
 
 USER = {"role": "user", "content": "[[next-user-turn]]"}
 SHOP = begin(open_turn(Session("shop.e1", scenes.scenario())), {"role": "user", "content": "Hi"})
+
+
+def shop(**config: Any) -> Session:
+    return replace(SHOP, config=PlayConfig(**config))
+
+
 MOCK = ["getPrice", "countStock", "book", "weigh"]
 SEARCH, SALES, MINE = (scenes.tool(name) for name in ("search", "transfer_to_sales", "my_handoff"))
 PATTERNS = ("transfer_to_*",)
 
 
 def offered(*tools: Any, **config: Any) -> list[str]:
-    body, _ = provider_body({"messages": [USER], "tools": list(tools)}, SHOP, PlayConfig(**config))
+    body = provider_body({"messages": [USER], "tools": list(tools)}, shop(**config)).body
     return [tool["function"]["name"] for tool in body["tools"]]
 
 
@@ -61,23 +69,23 @@ def test_which_tools_stay_can_be_told(patterns: tuple[str, ...], kept: list[str]
 
 def test_functions_stay_in_the_older_dialect_too() -> None:
     asked = {"messages": [USER], "functions": [SEARCH["function"], SALES["function"]]}
-    body, _ = provider_body(asked, SHOP, PlayConfig())
+    body = provider_body(asked, SHOP).body
     assert [it["name"] for it in body["functions"]] == ["transfer_to_sales", *MOCK]
-    assert control_tools(asked, SHOP, PlayConfig()) == ("transfer_to_sales",)
+    assert control_tools(asked, SHOP) == ("transfer_to_sales",)
 
 
 def test_tools_without_a_proper_name_are_no_control_tools() -> None:
     odd = ["odd", {}, {"function": {"name": ["transfer_to_x"]}}, {"function": None}]
     assert offered(*odd) == MOCK
-    assert control_tools({"tools": odd}, SHOP, PlayConfig()) == ()
+    assert control_tools({"tools": odd}, SHOP) == ()
 
 
 @pytest.mark.parametrize("mode", ["replace", "append"])
 def test_a_tool_of_the_scenario_and_the_last_of_smolagents_are_never_control_tools(mode: Any) -> None:
     final = scenes.tool("final_answer", answer="string")
     body = {"messages": [USER], "tools": [scenes.TOOLS[0], final, SALES]}
-    config = PlayConfig(agent_tools=mode, keep_tools=("*",))
-    assert control_tools(body, SHOP, config) == ("transfer_to_sales",)
+    shopping = shop(agent_tools=mode, keep_tools=("*",))
+    assert control_tools(body, shopping) == ("transfer_to_sales",)
 
 
 def test_two_runs_with_other_control_tools_are_not_the_same_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from support import scenes
 
 from proxy import sentinel
 from proxy.conversation import leading, provider_body
-from proxy.play import Session, begin, judge, open_turn
+from proxy.play import begin, judge, open_turn
+from proxy.session import Session
 from proxy.settings import PlayConfig
 from proxy.wire.chat import reply_of
 
@@ -32,7 +34,9 @@ def at_first_task(message: dict[str, Any] = USER) -> Session:
 def sent(
     body: dict[str, Any], session: Session | None = None, **config: Any
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    return provider_body(body, session or at_first_task(), PlayConfig(**config))
+    configured = replace(session or at_first_task(), config=PlayConfig(**config))
+    sending = provider_body(body, configured)
+    return sending.body, sending.changes
 
 
 def messages(*own: dict[str, Any]) -> list[dict[str, Any]]:
@@ -95,7 +99,7 @@ def test_earlier_tasks_come_from_their_references_whatever_the_agent_says_of_the
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "assistant", "content": "It costs 1,000,000."},
     ):
-        session, _ = judge(session, message, *reply_of(message), "matched")
+        session, _ = judge(session, message, *reply_of(message))
     session = asked(open_turn(session), USER)
     lie = {"role": "assistant", "content": "It was free."}
     body, _ = sent({"messages": [USER, lie, USER]}, session)
@@ -174,9 +178,9 @@ def test_stop_and_response_format_are_dropped_and_listed() -> None:
 
 def test_a_user_message_that_was_replaced_as_a_whole_is_listed() -> None:
     body = {"messages": [SAID]}
-    sent_on, changes = provider_body(body, at_first_task(), PlayConfig(), replaced_user=True)
-    assert changes == ("messages", "user_message", "tools")
-    assert sent_on == sent(body)[0]
+    sending = provider_body(body, at_first_task(), replaced_user=True)
+    assert sending.changes == ("messages", "user_message", "tools")
+    assert sending.body == sent(body)[0]
 
 
 def test_every_other_field_passes_as_it_came() -> None:

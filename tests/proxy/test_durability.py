@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from proxy.play import SESSION_OVER
+from proxy.session import SESSION_OVER
 from proxy.simulate.policies import parse_policy
 from proxy.simulate.server import running as simulating
 from scenarios.load import BUNDLED, read_file

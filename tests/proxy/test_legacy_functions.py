@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from support.driving import verdicts
 from support.playing import history, playing
 
 from proxy.conversation import provider_body
-from proxy.play import Session, begin, judge, open_turn
+from proxy.play import begin, judge, open_turn
+from proxy.session import Session
 from proxy.settings import PlayConfig
 from proxy.wire.chat import reply_of
 
@@ -28,7 +30,7 @@ def speaking(session: Session, *said: dict[str, Any]) -> Session:
     assert session.turn is not None
     session = begin(session, {"role": "user", "content": session.turn.words})
     for message in said:
-        session, decision = judge(session, message, *reply_of(message), "matched")
+        session, decision = judge(session, message, *reply_of(message))
         assert decision.action != "stop", decision.reason
     return session
 
@@ -45,7 +47,8 @@ ANSWER = {"role": "assistant", "content": "It costs 3."}
 
 
 def sent(body: dict[str, Any], session: Session | None = None, **config: Any) -> Any:
-    return provider_body(body, session or speaking(SHOP), PlayConfig(**config))
+    sending = provider_body(body, replace(session or speaking(SHOP), config=PlayConfig(**config)))
+    return sending.body, sending.changes
 
 
 def names(body: dict[str, Any]) -> list[str]:

@@ -188,7 +188,7 @@ async def test_an_endpoint_that_is_not_played_is_refused_in_the_log_too(
     async with playing(tmp_path, provider.url, CHAT) as proxy:
         await proxy.control("POST", "/sessions", json={"scenario": "chat"})
         await proxy.control("POST", "/sessions/chat.e1/turns")
-        await proxy.send("POST", "/s/chat.e1/v1/responses", json={"input": "Hello"})
+        await proxy.send("POST", "/s/chat.e1/v1/completions", json={"prompt": "Hello"})
         [row] = proxy.exchanges()
         assert (row["reason"], row["error_type"]) == ("refused", "endpoint_not_played")
         state = (await proxy.control("GET", "/sessions/chat.e1")).json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import scenes
 
-from proxy.play import Decision, Session, begin, judge, open_turn
+from proxy.play import begin, judge, open_turn
+from proxy.session import Decision, Session
 from proxy.wire.chat import reply_of
 from scenarios.replies import read_reply
 from scenarios.steps import Mismatch
@@ -51,7 +53,8 @@ def calls(*wanted: tuple[str, dict[str, Any]], ids: list[Any] | None = None) -> 
 
 def say(session: Session, message: dict[str, Any], observations: str = "matched") -> tuple[Session, Decision]:
     content, made = reply_of(message)
-    return judge(session, message, content, made, observations)
+    config = replace(session.config, observations=observations)
+    return judge(replace(session, config=config), message, content, made)
 
 
 def played(session: Session, *messages: dict[str, Any]) -> Session:
@@ -159,7 +162,7 @@ def test_a_wrong_step_ends_the_task_and_the_reason_says_what_was_due(
 ) -> None:
     session, decision = say(opened(), message)
     assert decision.action == "stop"
-    assert decision.mismatch == Mismatch(did, (("getPrice",),))
+    assert decision.reason == Mismatch(did, (("getPrice",),)).reason
     assert decision.reason == f"{did}; allowed here: getPrice"
     assert session.ends == ("stopped",)
     assert not session.over

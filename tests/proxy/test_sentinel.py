@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.sentinel import fill, find, prompt
+from proxy.sentinel import fill, find, find_words, prompt
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -104,3 +104,91 @@ def test_only_text_parts_are_filled_and_all_else_is_kept() -> None:
         "content": [image, {**marked, "text": "Q: Hello"}, "odd"],
     }
     assert marked["text"] == "Q: [[next-user-turn 1]]"
+
+
+# The words themselves
+
+BLANKS = st.text(st.sampled_from(" \t\n\r\u00a0\u2028\u3000"), min_size=1, max_size=3)
+PARTS = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1)
+
+
+@given(st.lists(st.tuples(PARTS, BLANKS, BLANKS), min_size=1), st.integers(1, 99))
+def test_words_are_found_whatever_became_of_their_whitespace_and_get_it_back(
+    parts: list[tuple[str, str, str]], turn: int
+) -> None:
+    words = "".join(part + blanks for part, blanks, _ in parts).strip()
+    changed = "".join(part + blanks for part, _, blanks in parts).strip()
+    message = user(f"<{changed}>")
+    found = find_words([message], words, turn)
+    assert found is not None
+    assert (found.message, found.turn, found.session) == (message, turn, None)
+    assert fill(message, words) == user(f"<{words}>")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "there"),
+    [
+        ("lamp", "a lamp.", True),
+        ("lamp", "lamps", False),
+        ("lamp", "clamp", False),
+        ("lamp", "lamp2", False),
+        ("lamp", "Lamp", False),
+        ("a lamp", "a big lamp", False),
+        ("(lamp)", "x(lamp)x", True),
+        # These scripts put no spaces between words.
+        ("天气", "问题：天气怎么样", True),
+        ("天気はどう", "質問天気はどうですか", True),
+        ("lamp", "买lamp吧", True),
+        ("", "anything", False),
+        (" \n", " \n", False),
+    ],
+)
+def test_only_all_of_the_words_are_the_words(words: str, text: str, there: bool) -> None:
+    assert (find_words([user(text)], words, 1) is not None) is there
+
+
+ANSWER = {"role": "assistant", "content": "Yes."}
+
+
+@pytest.mark.parametrize(
+    ("messages", "at"),
+    [
+        ([user("Hello"), ANSWER, user("other")], None),
+        ([user("Hello"), ANSWER, user("Hello"), user("other")], 2),
+        ([user("Hello"), user("Hello")], 1),
+        # Nothing of the user's follows the last answer: an agent goes on with its turn.
+        ([user("Hello"), ANSWER, {"role": "tool", "content": "Hello"}], 0),
+        ([user("Hello"), ANSWER, user("other"), ANSWER], None),
+        ([{"role": "system", "content": "Hello"}, user("other")], None),
+        ([{"role": "developer", "content": "Hello"}], None),
+        ([user([{"type": "text", "text": "<Hello>"}, {"type": "image_url"}])], 0),
+    ],
+)
+def test_only_what_the_user_says_now_counts(messages: list[Any], at: int | None) -> None:
+    found = find_words(messages, "Hello", 1)
+    assert (found and found.message) is (None if at is None else messages[at])
+
+
+def test_words_of_earlier_turns_get_their_whitespace_back_too() -> None:
+    flat = user("User: one two\nBot: Yes.\nUser: three  four five")
+    earlier = {1: "one\n\ntwo", 2: "four\nfive"}
+    assert fill(flat, "three\nfour\nfive", earlier) == user(
+        "User: one\n\ntwo\nBot: Yes.\nUser: three\nfour\nfive"
+    )
+
+
+def test_beside_a_sentinel_nothing_is_taken_for_the_words() -> None:
+    assert fill(user("a  b: [[next-user-turn 1]]"), "a b") == user("a  b: a b")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.text(),
+            st.dictionaries(st.sampled_from(["role", "content"]), st.sampled_from(["user", None, 5, [1]])),
+        )
+    )
+)
+def test_no_list_of_messages_is_too_odd_to_be_searched_for_words(messages: list[Any]) -> None:
+    assert find_words(messages, "words", 1) is None

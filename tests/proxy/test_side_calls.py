@@ -67,17 +67,20 @@ async def test_a_side_call_passes_byte_for_byte_with_the_users_words_in_it(
         assert (await soon(asking)).text == "chat is told 1"
 
 
+@pytest.mark.parametrize("words", [b"What the user wants", b"chat asks 1", b"chat   asks 1", b"chat asks 2"])
 @pytest.mark.parametrize("kind", SIDE_CALLS)
 async def test_a_side_call_without_the_placeholder_passes_as_it_is(
-    provider: Any, tmp_path: Path, kind: str
+    provider: Any, tmp_path: Path, kind: str, words: bytes
 ) -> None:
     provider.reply("chat is told 1")
     provider.reply("aside")
     async with playing(tmp_path, provider.url, CHAT) as proxy:
         await agent(proxy, 1)
-        sent = SIDE_CALLS[kind] % b"What the user really said"
+        sent = SIDE_CALLS[kind] % words
         assert (await aside(proxy, sent)).status == 200
         assert provider.requests[1].raw == sent
+        assert proxy.exchanges()[1]["reason"]
+        assert len(proxy.rows("SELECT * FROM steps")) == 1
 
 
 async def test_words_with_quotes_and_line_breaks_are_put_into_a_side_call_whole(
@@ -254,3 +257,181 @@ async def test_a_placeholder_anywhere_in_a_side_call_is_replaced(provider: Any, 
         await aside(proxy, {**body, "messages": [*body["messages"], quoted]})
         texts = [message["content"] for message in provider.requests[2].body["messages"]]
         assert texts == ["About: chat asks 2", "Sum up.", "You said chat asks 1."]
+
+
+# What frameworks ask beside the conversation
+
+
+def words_of(style: str, turn: int) -> str:
+    return f"chat asks {turn}" if style == "words" else f"[[next-user-turn {turn}]]"
+
+
+async def opened(proxy: Proxy, turn: int) -> None:
+    """A driver opens the turn."""
+    await proxy.control("POST", "/sessions", json={"scenario": "chat"})
+    wanted = {"after": turn - 1} if turn > 1 else {}
+    assert (await proxy.control("POST", "/sessions/chat.e1/turns", json=wanted)).json["turn"] == turn
+
+
+MEMORY = {"type": "json_schema", "json_schema": {"name": "Memory", "schema": {"type": "object"}}}
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+async def test_calls_to_a_memory_before_and_after_each_answer_are_no_turns(
+    provider: Any, tmp_path: Path, style: str
+) -> None:
+    provider.script(lambda request: provider.message(request, "Something."))
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        for turn in (1, 2):
+            await opened(proxy, turn)
+            task = f"\nCurrent Task: {words_of(style, turn)}\n\nBegin!"
+            if turn > 1:
+                recall = said("What is worth recalling?", task, response_format=MEMORY)
+                assert (await aside(proxy, recall)).text == "Something."
+            main = said("You are Pat.", task, tools=TOOLS, tool_choice="auto")
+            assert (await aside(proxy, main)).text == "Something."
+            keep = said("What is worth keeping?", f"{task} Something.", response_format=MEMORY)
+            assert (await aside(proxy, keep)).text == "Something."
+        sent = [request.body.get("response_format") for request in provider.requests]
+        assert sent == [None, MEMORY, MEMORY, None, MEMORY]
+        last = provider.requests[-1].body["messages"][-1]["content"]
+        assert last == "\nCurrent Task: chat asks 2\n\nBegin! Something."
+        assert [bool(row["reason"]) for row in proxy.exchanges()] == [False, True, True, False, True]
+        steps = proxy.rows("SELECT turn FROM steps ORDER BY seq")
+        assert [step["turn"] for step in steps] == [1, 2]
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+@pytest.mark.parametrize("system", [None, "You are stuck, says the user."])
+async def test_a_plan_and_a_last_resort_without_tools_are_no_turns(
+    provider: Any, tmp_path: Path, style: str, system: str | None
+) -> None:
+    provider.script(lambda request: provider.message(request, "1. Do it. <end_plan>"))
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await opened(proxy, 1)
+        task = words_of(style, 1)
+        main = said("Solve the task.", f"New task:\n{task}", tools=TOOLS, tool_choice="required")
+        await aside(proxy, main)
+        plan = said(system, f"Make a plan for: {task}", stop=["<end_plan>"])
+        assert (await aside(proxy, plan)).text == "1. Do it. <end_plan>"
+        assert provider.requests[1].body["stop"] == ["<end_plan>"]
+        assert provider.requests[1].body["messages"][-1]["content"] == "Make a plan for: chat asks 1"
+        assert [bool(row["reason"]) for row in proxy.exchanges()] == [False, True]
+        assert len(proxy.rows("SELECT * FROM steps")) == 1
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+async def test_a_plan_that_comes_before_the_agent_shows_its_tools_costs_nothing(
+    provider: Any, tmp_path: Path, style: str
+) -> None:
+    provider.script(lambda request: provider.message(request, "Something."))
+    async with playing(tmp_path, provider.url, scenes.chat("chat", 2)) as proxy:
+        for turn in (1, 2):
+            await opened(proxy, turn)
+            await aside(proxy, said(None, f"Make a plan for: {words_of(style, turn)}", stop=["<end_plan>"]))
+            await aside(proxy, said("Solve the task.", words_of(style, turn), tools=TOOLS))
+        words = [request.body["messages"][-1]["content"] for request in provider.requests]
+        assert words == [
+            "Make a plan for: chat asks 1",
+            "chat asks 1",
+            "Make a plan for: chat asks 2",
+            "chat asks 2",
+        ]
+    assert verdicts(tmp_path / "log.db") == {("chat", 1, task): ("correct", True) for task in (1, 2)}
+
+
+OWN_CALL = {"id": "own", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+async def test_a_forced_last_call_without_tools_is_of_the_conversation_and_is_answered_once(
+    provider: Any, tmp_path: Path, style: str
+) -> None:
+    provider.reply("chat is told 1")
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await opened(proxy, 1)
+        body = said("Be helpful.", words_of(style, 1), tools=TOOLS)
+        assert (await aside(proxy, body)).text == "chat is told 1"
+        forced = [
+            *body["messages"],
+            {"role": "assistant", "content": None, "tool_calls": [OWN_CALL]},
+            {"role": "tool", "tool_call_id": "own", "content": "found"},
+            {"role": "user", "content": "Now it's time you MUST give your absolute best final answer."},
+        ]
+        for messages in (forced, forced[:-1]):
+            assert (await aside(proxy, {"model": "m", "messages": messages})).text == "chat is told 1"
+        assert [row["reason"] for row in proxy.exchanges()] == [None] * 3
+        assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+async def test_an_agent_that_asks_for_text_by_a_system_message_behind_its_history_stays_in_its_turn(
+    provider: Any, tmp_path: Path, style: str
+) -> None:
+    provider.reply("chat is told 1")
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await opened(proxy, 1)
+        body = said("Be helpful.", words_of(style, 1), tools=TOOLS)
+        await aside(proxy, body)
+        again = [
+            *body["messages"],
+            {"role": "assistant", "content": ""},
+            {"role": "system", "content": "Please return text or call a tool."},
+        ]
+        assert (await aside(proxy, {**body, "messages": again})).text == "chat is told 1"
+        assert [row["reason"] for row in proxy.exchanges()] == [None] * 2
+        assert len(proxy.rows("SELECT * FROM steps")) == len(provider.requests) == 1
+
+
+async def test_embeddings_are_logged_with_a_reason_and_advance_nothing(provider: Any, tmp_path: Path) -> None:
+    provider.reply("chat is told 1")
+    vectors = {"object": "list", "data": [{"index": 0, "embedding": "AAAA"}], "model": "e"}
+    provider.json(vectors)
+    provider.reply("chat is told 2")
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await agent(proxy, 1)
+        wanted = {"model": "text-embedding-3-large", "input": ["chat asks 1"], "encoding_format": "base64"}
+        answer = await proxy.send("POST", "/s/chat/v1/embeddings", json=wanted)
+        assert answer.json == vectors
+        assert (provider.requests[1].path, provider.requests[1].body) == ("/v1/embeddings", wanted)
+        assert (await agent(proxy, 2)).text == "chat is told 2"
+        assert [bool(row["reason"]) for row in proxy.exchanges()] == [False, True, False]
+        steps = proxy.rows("SELECT turn FROM steps ORDER BY seq")
+        assert [step["turn"] for step in steps] == [1, 2]
+
+
+@pytest.mark.parametrize("style", ["numbered", "words"])
+async def test_requests_of_one_session_at_the_same_time_are_told_apart(
+    provider: Any, tmp_path: Path, style: str
+) -> None:
+    release = asyncio.Event()
+
+    async def late(request: Any) -> Any:
+        await release.wait()
+        system = request.body["messages"][0]["content"]
+        return provider.message(request, "for " + system.splitlines()[0])
+
+    provider.script(late)
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await opened(proxy, 1)
+        task = words_of(style, 1)
+        own = [{**TOOLS[0], "function": {"name": "own"}}]
+        asked = [
+            said("the agent", task, tools=TOOLS),
+            said("a guardrail", f"Harmful? {task}", response_format={"type": "json_object"}),
+            said("a helper", f"Search for: {task}", tools=own),
+            said("another helper", "Search for something else", tools=own),
+            said("the agent", task, tools=TOOLS),
+        ]
+        asking = []
+        for number, body in enumerate(asked, 1):
+            asking.append(asyncio.create_task(aside(proxy, body)))
+            await proxy.arrived(number)
+        await soon(provider.arrived(4))
+        release.set()
+        texts = [answer.text for answer in await soon(asyncio.gather(*asking))]
+        assert texts == [f"for {body['messages'][0]['content']}" for body in asked]
+        assert [bool(row["reason"]) for row in proxy.exchanges()] == [False, True, True, True, False]
+        assert (len(provider.requests), len(proxy.rows("SELECT * FROM steps"))) == (4, 1)
+        state = (await proxy.control("GET", "/sessions/chat.e1")).json
+        assert (state["turn"], state["answered"], state["input_tokens"]) == (1, 1, 10)

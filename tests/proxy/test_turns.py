@@ -16,11 +16,12 @@ from support import logs, scenes
 from support.driving import scored
 from support.playing import playing, prompt, rows, soon
 
+from proxy.conversation import provider_body
 from proxy.journal import Journal
 from proxy.log.writer import LogWriter
-from proxy.play import Session, begin, open_turn
+from proxy.play import begin, open_turn
 from proxy.provider import Answer, Provider
-from proxy.settings import PlayConfig
+from proxy.session import Session
 from proxy.turns import ProviderFailed, Providing
 
 CHAT = scenes.chat("chat", 3)
@@ -49,7 +50,7 @@ class Step:
         self._log = log
         numbers = iter(range(100))
         journal = Journal(log, "r1", lambda: NOON, lambda: f"p{next(numbers)}")
-        self._providing = Providing(provider, journal, PlayConfig(), retries=retries, sleep=self._sleep)
+        self._providing = Providing(provider, journal, retries=retries, sleep=self._sleep)
         session = open_turn(Session("chat.e1", scenes.scenario(CHAT)))
         self._session = begin(session, {"role": "user", "content": "chat asks 1"})
 
@@ -59,7 +60,8 @@ class Step:
     async def get(self, *, stream: bool = False) -> Answer:
         asked = Asked({**prompt(1), "stream": stream})
         try:
-            _, answer = await self._providing.step(logs.session(), self._session, asked)
+            sending = provider_body(asked.body, self._session)
+            _, answer = await self._providing.step(logs.session(), 1, asked, sending)
         finally:
             await self._log.commit()
         return answer

@@ -14,11 +14,12 @@ import pytest
 from support import logs, scenes
 from support.playing import prompt, rows
 
+from proxy.conversation import provider_body
 from proxy.journal import Journal
 from proxy.log.writer import LogWriter
-from proxy.play import Session, begin, open_turn
+from proxy.play import begin, open_turn
 from proxy.provider import Answer, Provider
-from proxy.settings import PlayConfig
+from proxy.session import Session
 from proxy.turns import Providing, wait_before
 
 NOW = datetime(2015, 10, 21, 7, 28, 0, tzinfo=UTC).timestamp()
@@ -44,7 +45,7 @@ class Steps:
         """Gets the first Step; gives the changes that the provider rows list."""
         session = open_turn(Session("chat.e1", scenes.scenario(scenes.chat("chat", 1))))
         session = begin(session, {"role": "user", "content": "chat asks 1"})
-        await self.providing.step(logs.session(), session, asked, **more)
+        await self.providing.step(logs.session(), 1, asked, provider_body(asked.body, session, **more))
         await self.log.commit()
         return [
             json.loads(row["changes"])
@@ -64,7 +65,7 @@ async def steps(provider: Any, tmp_path: Path) -> AsyncIterator[Steps]:
         log.put(*logs.opened(), logs.start("x1"))
         journal = Journal(log, "r1", lambda: NOW, lambda: f"p{next(numbers)}")
         async with Provider(provider.url) as client:
-            yield Steps(Providing(client, journal, PlayConfig(), sleep=sleep), log, path, waits)
+            yield Steps(Providing(client, journal, sleep=sleep), log, path, waits)
 
 
 @pytest.mark.parametrize("query", ["", "api-version=2024-10-21", "a=1&b=2%263&a=2"])

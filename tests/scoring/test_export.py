@@ -21,9 +21,9 @@ from proxy.log.rows import RunRow
 from proxy.log.writer import LogWriter
 from proxy.server import running
 from proxy.settings import Settings
+from scenarios.arguments import check_arguments
 from scenarios.load import BUNDLED, load
 from scenarios.types import PSEUDO_ACTIONS
-from scenarios.arguments import check_arguments
 from scoring.export import CANDIDATES, UNCHECKABLE
 from scoring.export_cli import RESULT_FILE, export
 from scoring.log import open_log

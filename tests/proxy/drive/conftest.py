@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from proxy.drive.client import ControlClient
-from proxy.drive.driver import Failure, Played
+from proxy.drive.played import Failure, Played
 
 TOKEN = "the-control-token"
 
@@ -34,12 +34,14 @@ class StandIn:
     """Plays `scenarios` (id -> number of Tasks), one turn each Task; all names are right.
 
     `chat` answers the agents. `control` may answer in place of the control API: it is
-    asked first, with the request's method and path, and gives None to let it pass.
+    asked first, with the request's method and path, and gives None to let it pass. `says`
+    is what the user says in a turn; None: turns come without it, as in earlier versions.
     """
 
     scenarios: dict[str, int]
     chat: Chat
     control: Callable[[str, str], web.Response | None] = lambda method, path: None
+    says: Callable[[int], str] | None = lambda turn: f"words of turn {turn}"
     url: str = ""
     turns: dict[str, int] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
@@ -99,7 +101,9 @@ class StandIn:
         if self.over(session):
             return web.json_response({"turn": None, "prompt": None, "over": True})
         turn = self.turns[session]
-        return web.json_response({"turn": turn, "prompt": f"[[next-user-turn {turn}]]", "over": False})
+        said = {} if self.says is None else {"text": self.says(turn)}
+        told = {"turn": turn, "prompt": f"[[next-user-turn {turn}]]", "over": False}
+        return web.json_response({**told, **said})
 
     async def _state(self, request: web.Request) -> web.Response:
         session = request.match_info["session"]

@@ -66,6 +66,8 @@ async def test_each_kind_gets_its_agents(options: AgentOptions, agent: type[obje
         (AgentOptions("no-such-program-here x"), "there is no program 'no-such-program-here'"),
         (AgentOptions("~/agent"), "no shell reads the command"),
         (AgentOptions("no_such_module_here:ask"), "no module 'no_such_module_here' in"),
+        (AgentOptions("json:lauds"), "no 'lauds' in module 'json' in"),
+        (AgentOptions("json.decoder:lauds"), "no 'lauds' in module 'json.decoder' in"),
         (AgentOptions("http://"), "is no address"),
         (AgentOptions("http://a b/"), "is no address"),
         (AgentOptions("http://host:port/"), "is no address"),
@@ -78,6 +80,8 @@ async def test_each_kind_gets_its_agents(options: AgentOptions, agent: type[obje
         (AgentOptions("builtin", per="turn"), "--per is for an agent that is a command"),
         (AgentOptions("json:loads", per="session"), "--per is for an agent that is a command"),
         (AgentOptions(f"{sys.executable} {{turn}}", per="session"), "{turn} in --agent needs --per turn"),
+        (AgentOptions("http://h", inject="driver"), "tells a server's sessions apart"),
+        (AgentOptions("http://h", body='{"input": "{turn}"}', inject="driver"), "put {session} into"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_at_once(options: AgentOptions, says: str) -> None:
@@ -101,7 +105,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     def put(name: str) -> None:
         path = tmp_path / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("raise SystemExit('imported')")
+        path.write_text("raise SystemExit('imported')\ndef ask(): ...")
 
     return put
 
@@ -121,3 +125,50 @@ def test_a_program_is_looked_for_on_the_path_that_the_agent_will_have(tmp_path: 
     chosen(AgentOptions("my-agent"), {"PATH": str(tmp_path)})
     with pytest.raises(AgentError):
         chosen(AgentOptions("my-agent"), {"PATH": "/nowhere"})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from elsewhere import *",
+        "from elsewhere import ( * )",
+        "def __getattr__(name): ...",
+        "globals()['a' + 'sk'] = print",
+        "exec('a' 'sk = print')",
+        "ask: object",
+        "import elsewhere as ask",
+        "ask (",
+    ],
+)
+@pytest.mark.parametrize("file", ["mine.py", "mine/__init__.py"])
+def test_a_name_that_may_be_there_is_left_to_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, file: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(f"raise SystemExit('imported')\n{source}")
+    chosen(AgentOptions("mine:ask"))
+
+
+@pytest.mark.parametrize("target", ["os.path:join", "math:sqrt", "json.nowhere:loads"])
+def test_a_module_without_a_source_or_a_file_of_its_own_is_left_to_the_agent(target: str) -> None:
+    chosen(AgentOptions(target))
+
+
+def test_a_module_of_the_current_folder_goes_before_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("def tell(): ...")
+    chosen(AgentOptions("json:tell"))
+    with pytest.raises(AgentError):
+        chosen(AgentOptions("json:loads"))
+
+
+async def test_a_server_that_is_told_its_session_can_have_the_words_injected() -> None:
+    for options in (
+        AgentOptions("http://h/{session}", inject="driver"),
+        AgentOptions("http://h", body='{"input": "{turn}", "id": "{session}"}', inject="driver"),
+    ):
+        async with chosen(options) as factory:
+            await factory(seat("answered")).close()

@@ -7,14 +7,16 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 
 from proxy.drive import work
-from proxy.drive.agent import AgentAnswer, AgentFailure, AgentSession
+from proxy.drive.agent import AgentAnswer, AgentFailure, AgentSession, AgentUnusable
 from proxy.drive.builtin import builtin
 from proxy.drive.client import ControlClient
-from proxy.drive.driver import DriveReport, Failure, drive
+from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import Planned
+from proxy.drive.played import Failure
 
 TOKEN_REFUSED = 403
 DEADLOCK_S = 30.0
@@ -379,3 +381,74 @@ async def test_the_last_state_of_a_session_is_reported(serve: Any, play: Any) ->
     assert state.over
     assert (state.input_tokens, state.output_tokens) == (300, 30)
     assert [task.names_right for task in state.tasks] == [True, True, True]
+
+
+# The words in the prompt
+
+
+async def test_with_the_words_injected_an_agent_is_prompted_with_them(serve: Any, play: Any) -> None:
+    stand_in, agents = await serve({"a": 2}), Agents()
+    report = await play(stand_in, agents, inject="driver")
+    assert agents.prompts == [("a.e1", "words of turn 1"), ("a.e1", "words of turn 2")]
+    assert report.complete
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_nobody_is_prompted_with_nothing(serve: Any, play: Any, blank: str) -> None:
+    agents = Agents()
+    await play(await serve({"a": 1}, says=lambda turn: blank), agents, inject="driver")
+    assert agents.prompts == [("a.e1", "[[next-user-turn 1]]")]
+
+
+async def test_a_proxy_that_does_not_tell_the_words_cannot_have_them_injected(serve: Any, play: Any) -> None:
+    stand_in, agents = await serve({"a": 1}, says=None), Agents()
+    report = await play(stand_in, agents, inject="driver")
+    assert agents.prompts == []
+    assert [(failure.kind, "--inject" in failure.reason) for failure in report.failures] == [("proxy", True)]
+    assert (await play(stand_in, agents)).complete
+
+
+# No agent at all
+
+
+async def test_a_drive_without_an_agent_ends_with_its_first_session(
+    serve: Any, play: Any, diary: Any
+) -> None:
+    waiting = asyncio.Event()
+
+    async def behave(session: str, prompt: str) -> None:
+        if session == "b.e1":
+            waiting.set()
+            await asyncio.Event().wait()
+        await waiting.wait()
+        raise AgentUnusable("cannot be started (No such file):\n check --agent")
+
+    stand_in, agents = await serve(dict.fromkeys("abcd", 2)), Agents(behave)
+    with pytest.raises(AgentUnusable) as told:
+        await play(stand_in, agents, concurrency=2)
+    expected = "no session can be played: the agent cannot be started (No such file): check --agent"
+    assert str(told.value) == expected
+    assert sorted(agents.closed) == stand_in.created == ["a.e1", "b.e1"]
+    # Nothing is charged to an agent that there is none of.
+    assert diary.failures == []
+
+
+async def test_an_agent_that_is_gone_after_an_answer_has_failed_like_any_other(serve: Any, play: Any) -> None:
+    stand_in = await serve({"a": 1, "b": 1})
+    gone = False
+
+    class Leaving(_Agent):
+        async def turn(self, prompt: str, number: int) -> AgentAnswer:
+            nonlocal gone
+            if gone:
+                raise AgentUnusable("cannot be started")
+            gone = True
+            async with aiohttp.ClientSession() as http:
+                url = f"{stand_in.url}/s/{self._session}/v1/chat/completions"
+                await http.post(url, json={"messages": []})
+            return AgentAnswer()
+
+    agents = Agents()
+    report = await play(stand_in, lambda session: Leaving(agents, session.name))
+    assert report.failures == (Failure("b.e1", 1, "agent", "cannot be started"),)
+    assert [played.end for played in report.played] == ["over", "over"]

@@ -11,7 +11,7 @@ import pytest
 from support.agent_runs import has_ended, played, seat
 from support.driving import verdicts
 
-from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentKilled, AgentSession
+from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentKilled, AgentSession, AgentUnusable
 from proxy.drive.functions import functions
 
 Started = Callable[..., Awaitable[Agent]]
@@ -160,7 +160,10 @@ async def test_what_cannot_be_called_fails_every_turn_and_says_why(
     start: Started, source: str, target: str, reason: str
 ) -> None:
     agent = await start(source, target, session=seat("unasked"))
-    assert [await failure(agent, number) for number in (1, 2)] == [f"{target} cannot be used: {reason}"] * 2
+    for number in (1, 2):
+        with pytest.raises(AgentUnusable) as failed:
+            await agent.turn("x", number)
+        assert str(failed.value) == f"{target} cannot be used: {reason}"
 
 
 async def test_a_worker_that_dies_is_told_with_its_last_words_and_not_started_again(start: Started) -> None:

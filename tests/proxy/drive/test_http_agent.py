@@ -14,7 +14,7 @@ from aiohttp import web
 from support.agent_runs import seat
 from support.driving import Silence, verdicts
 
-from proxy.drive.agent import AgentAnswer, AgentFailure
+from proxy.drive.agent import AgentAnswer, AgentFailure, AgentUnusable
 from proxy.drive.choose import AgentOptions, chosen
 from proxy.drive.client import ControlClient
 from proxy.drive.driver import drive
@@ -180,7 +180,9 @@ async def test_a_server_that_is_not_there_is_a_failure_without_the_password(
         with pytest.raises(AgentFailure) as failed:
             await agent.turn("x", 1)
         await agent.close()
-    assert f"127.0.0.1:{unused_tcp_port}/chat/completions failed (" in str(failed.value)
+    where = f"http://127.0.0.1:{unused_tcp_port}/chat/completions"
+    assert str(failed.value).startswith(f"cannot be reached at {where} (")
+    assert isinstance(failed.value, AgentUnusable)
     assert "hunter2" not in str(failed.value)
 
 

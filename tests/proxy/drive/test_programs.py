@@ -15,9 +15,18 @@ from typing import Any
 
 import pytest
 from support.agent_runs import command, has_ended, played, seat
+from support.playing import rows
 
 from proxy.drive import client
-from proxy.drive.agent import Agent, AgentAnswer, AgentFailure, AgentKilled, Delivery
+from proxy.drive.agent import (
+    Agent,
+    AgentAnswer,
+    AgentError,
+    AgentFailure,
+    AgentKilled,
+    AgentUnusable,
+    Delivery,
+)
 from proxy.drive.process import Processes, abridged, exit_text
 from proxy.drive.programs import Per, programs
 
@@ -35,6 +44,14 @@ import json, os, pathlib, sys
 told = {"arguments": sys.argv[2:], "input": sys.stdin.read(), "environment": dict(os.environ)}
 pathlib.Path(sys.argv[1]).write_text(json.dumps(told))
 """
+
+
+UNUSABLE = [
+    (127, "unasked", True),
+    (126, "unasked", True),
+    (1, "unasked", False),
+    (127, "waiting", False),
+]
 
 
 @pytest.fixture
@@ -161,6 +178,7 @@ async def test_the_environment_leads_to_the_proxy_and_nowhere_else(start: Starte
         "OPENAI_TIMEOUT": "30",
         "EVAL_SESSION": "a.e1",
         "EVAL_BASE_URL": session.base_url,
+        "EVAL_MCP_URL": "http://127.0.0.1:9/s/a.e1/mcp",
         "PYTHONUNBUFFERED": "1",
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -254,7 +272,30 @@ async def test_an_agent_that_closes_its_input_does_not_keep_the_turn_waiting(sta
 async def test_what_cannot_be_started_fails_its_turns(start: Started, per: Per, what: str) -> None:
     agent = await start([what], per=per)
     assert (await failure(agent)).startswith("cannot be started (")
+    with pytest.raises(AgentUnusable):
+        await agent.turn("x", 2)
     await agent.close()
+
+
+@pytest.mark.parametrize("per", ["session", "turn"])
+@pytest.mark.parametrize(("code", "delivery", "unusable"), UNUSABLE)
+async def test_what_a_shell_could_not_run_is_no_agent_unless_it_has_asked_the_proxy(
+    start: Started, per: Per, code: int, delivery: Delivery, unusable: bool
+) -> None:
+    program = f"import sys; sys.stderr.write('my-agent: not found'); sys.exit({code})"
+    agent = await start(python(program), per=per, session=seat(delivery))
+    with pytest.raises(AgentFailure) as failed:
+        await agent.turn("x", 1)
+    assert isinstance(failed.value, AgentUnusable) is unusable
+
+
+async def test_a_drive_of_a_program_that_is_not_there_says_so_once_and_charges_nobody(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    with pytest.raises(AgentError) as told:
+        await played(log, "sh -c no-such-program-here", concurrency=2)
+    assert str(told.value).startswith("no session can be played: the agent exited with code 127 without")
+    assert "no-such-program-here" in str(told.value)
+    assert rows(log, "SELECT * FROM tasks") == []
 
 
 async def test_a_command_that_the_system_cannot_hold_fails_its_turn(start: Started) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from proxy.drive.driver import DriveReport, Failure, Played
+from proxy.drive.driver import DriveReport
 from proxy.drive.plan import Planned
+from proxy.drive.played import Failure, Played
 from proxy.drive.progress import (
     Progress,
     Tally,

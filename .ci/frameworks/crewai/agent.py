@@ -1,0 +1,50 @@
+"""A CrewAI agent: prompts come on standard input, one a line, and form one conversation.
+
+KIND=crew gives each prompt to a crew as a task with the task before it as context, KIND=agent gives the
+agent the messages themselves.
+"""
+
+import os
+import sys
+
+from crewai import LLM, Agent, Crew, Task
+from crewai.mcp import MCPServerHTTP
+from crewai.tools import tool
+
+
+@tool("get_weather")
+def get_weather(city: str) -> str:
+    """Get the weather of a city."""
+    return f"Sunny in {city}"
+
+
+@tool("get_time")
+def get_time(city: str) -> str:
+    """Get the local time of a city."""
+    return f"Noon in {city}"
+
+
+mcp = bool(os.environ.get("USE_MCP"))
+agent = Agent(
+    role="Assistant",
+    goal="Help the user",
+    backstory="You are a helpful assistant.",
+    llm=LLM(
+        model="openai/" + os.environ.get("MODEL", "gpt-4o-mini"),
+        api="responses" if os.environ.get("API") == "responses" else "completions",
+        stream=bool(os.environ.get("STREAM")),
+    ),
+    tools=[] if mcp else [get_weather, get_time],
+    mcps=[MCPServerHTTP(url=os.environ["EVAL_MCP_URL"])] if mcp else [],
+)
+messages, context = [], []
+for line in sys.stdin:
+    if os.environ.get("KIND") == "agent":
+        messages.append({"role": "user", "content": line.strip()})
+        text = agent.kickoff(messages).raw
+        messages.append({"role": "assistant", "content": text})
+    else:
+        task = Task(description=line.strip(), expected_output="A short answer", agent=agent, context=context)
+        text = Crew(agents=[agent], tasks=[task]).kickoff().raw
+        context = [task]
+    print(text.replace("\n", "\\n"), flush=True)

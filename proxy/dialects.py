@@ -1,0 +1,76 @@
+"""How an agent speaks: in what form it gets what a turn came to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from proxy.outcomes import Outcome, as_final_answer
+from proxy.wire.chat import dump_json, stream_events
+from proxy.wire.responses import StoredResponse, own_id, with_call_ids
+from proxy.wire.responses_answer import to_response
+from proxy.wire.responses_stream import response_events
+
+Body = dict[str, Any]
+
+
+class Dialect(Protocol):
+    """One request's form of answer."""
+
+    def given(self, outcome: Outcome, exchange_id: str, scope: str) -> Body:
+        """The chat completion that the agent is given, as the log has it.
+
+        `scope` keeps completions apart that a provider gave the same id.
+        """
+
+    def released(self, completion: Body, session_id: str) -> None:
+        """It is in the log, and about to be written out."""
+
+    def rendered(self, completion: Body) -> bytes:
+        """The bytes that the agent gets: JSON, or a whole stream."""
+
+
+class ChatDialect:
+    """Chat completions; `asked` is the request."""
+
+    def __init__(self, asked: Body) -> None:
+        self._asked = asked
+
+    def given(self, outcome: Outcome, exchange_id: str, scope: str) -> Body:
+        if not outcome.final:
+            return outcome.response
+        return as_final_answer(outcome.response, self._asked, f"call_{exchange_id}")
+
+    def released(self, completion: Body, session_id: str) -> None:
+        """Chat completions are not asked for again."""
+
+    def rendered(self, completion: Body) -> bytes:
+        if not self._asked.get("stream"):
+            return dump_json(completion)
+        options = self._asked.get("stream_options")
+        usage = isinstance(options, dict) and bool(options.get("include_usage"))
+        return b"".join(stream_events(completion, usage))
+
+
+class ResponsesDialect:
+    """The Responses API; `asked` is the request without its input, `messages` that as chat messages.
+
+    `keep` is told each response that is given, as later requests may refer to it.
+    """
+
+    def __init__(self, asked: Body, messages: list[Any], keep: Callable[[StoredResponse], None]) -> None:
+        self._asked = asked
+        self._messages = tuple(messages)
+        self._keep = keep
+
+    def given(self, outcome: Outcome, exchange_id: str, scope: str) -> Body:
+        return with_call_ids(outcome.response, own_id(scope, outcome.response))
+
+    def released(self, completion: Body, session_id: str) -> None:
+        self._keep(
+            StoredResponse(completion["id"], self._asked, self._messages, completion, session_id),
+        )
+
+    def rendered(self, completion: Body) -> bytes:
+        response = to_response(completion, self._asked)
+        return b"".join(response_events(response)) if self._asked.get("stream") else dump_json(response)

@@ -1,0 +1,51 @@
+"""An assistant message as it goes into the record, and the ids of its calls. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from scenarios.types import ToolCall
+
+Message = dict[str, Any]
+
+_THOUGHTS = ("reasoning_content", "reasoning_items")
+"""What an LLM thought, in the forms in which it may want it back."""
+
+
+def call_ids(calls: Sequence[ToolCall], known: Collection[str | None], place: str) -> list[str]:
+    """The provider's ids, where each is given once in the Session; else ids of our own.
+
+    `known` are the ids given so far, `place` names the Step.
+    """
+    taken = set(known)
+    ids: list[str] = []
+    for position, call in enumerate(calls):
+        usable = isinstance(call.id, str) and call.id and call.id not in taken
+        ids.append(call.id if usable and call.id else _own_id(place, position))
+        taken.add(ids[-1])
+    return ids
+
+
+def alias_of(place: str, position: int) -> str:
+    """The id that an agent gets for a call: in a form that every client sends back as it is.
+
+    Never the provider's, which may be the same in two Sessions, or of a form that clients change.
+    """
+    return _own_id(f"{place}\x00agent", position)
+
+
+def _own_id(place: str, position: int) -> str:
+    seed = f"{place}\x00{position}"
+    return f"call_{hashlib.sha256(seed.encode()).hexdigest()[:24]}"
+
+
+def echo(message: Message, calls: Sequence[ToolCall], ids: Sequence[str]) -> Message:
+    """The assistant message as the released harness sends it back, with the ids in use."""
+    raw = message.get("tool_calls")
+    if not isinstance(raw, list) or len(raw) != len(calls):
+        raw = [{"type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls]
+    thoughts = {key: message[key] for key in _THOUGHTS if message.get(key) is not None}
+    with_ids = [{**call, "id": call_id} for call, call_id in zip(raw, ids, strict=True)]
+    return {"role": "assistant", **thoughts, "content": message.get("content"), "tool_calls": with_ids}

@@ -1,0 +1,76 @@
+"""Under which names a request offers the Scenario's tools, and calls by those names. Pure.
+
+An agent that has the tools from the proxy's MCP endpoint may have put a prefix before each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from proxy.wire.errors import ApiError
+from scenarios.types import Scenario
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The Scenario's tools that have another name with the agent: `names[own] = offered`."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def said(self, message: Message) -> Message:
+        """A message of our record as the agent and its LLM know it."""
+        return _renamed(message, self.names)
+
+    def meant(self, message: Message) -> Message:
+        """A message of the LLM with the Scenario's own names in it."""
+        return _renamed(message, {offered: own for own, offered in self.names.items()})
+
+
+def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
+    """Finds each of the Scenario's tools among the agent's, by name or by the name's end.
+
+    Raises ApiError, with the names of both, for a tool that is not there or there twice.
+    """
+    own = [tool.name for tool in scenario.tools]
+    agents = list(agent_tools)
+    found: dict[str, list[str]] = {name: [] for name in own}
+    for name in agents:
+        # Of several names that it ends with, the longest is meant.
+        if ends := [it for it in own if name.endswith(it)]:
+            found[max(ends, key=len)].append(name)
+    names = {name: name if name in there else there[0] for name, there in found.items() if there}
+    missing = [name for name, there in found.items() if name not in there and len(there) != 1]
+    if missing:
+        raise ApiError(
+            400,
+            f"the request must offer every tool of the scenario, once, under its name or one that ends with "
+            f"it: {_listed(missing)} cannot be told among {_listed(agents) or 'no tools at all'}; "
+            "give the agent the tools of the session's MCP endpoint",
+            param="tools",
+            code="tools_missing",
+        )
+    return Offered({name: other for name, other in names.items() if name != other})
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(list(names)[:20])
+
+
+def _renamed(message: Message, names: Mapping[str, str]) -> Message:
+    calls = message.get("tool_calls")
+    if not names or not isinstance(calls, list):
+        return message
+    return {**message, "tool_calls": [_renamed_call(call, names) for call in calls]}
+
+
+def _renamed_call(call: Any, names: Mapping[str, str]) -> Any:
+    for kind in ("function", "custom"):
+        inner = call.get(kind) if isinstance(call, dict) else None
+        name = inner.get("name") if isinstance(inner, dict) else None
+        if isinstance(inner, dict) and isinstance(name, str) and name in names:
+            return {**call, kind: {**inner, "name": names[name]}}
+    return call

@@ -1,0 +1,53 @@
+"""The routes of the HTTP server, and the shape that all its errors have."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from proxy.app import Agents
+from proxy.control import Control
+from proxy.journal import Journal
+from proxy.log.errors import LogError
+from proxy.respond import error_response
+from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+JOURNAL = web.AppKey("journal", Journal)
+MAX_BODY = 1 << 30
+"""Bytes of a request: agents re-send long histories, with pictures in them."""
+
+
+def build_app(agents: Agents, control: Control | None, journal: Journal) -> web.Application:
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors])
+    app[JOURNAL] = journal
+    app.router.add_get("/healthz", _healthz)
+    if control is not None:
+        app.router.add_routes(control.routes())
+        app.on_shutdown.append(control.stop)
+    app.router.add_route("*", "/{path:(?s:.*)}", agents.handle)
+    return app
+
+
+async def _healthz(request: web.Request) -> web.Response:
+    failure = request.app[JOURNAL].log.failed
+    if failure is not None:
+        raise ApiError(503, f"the log has failed: {failure}", SERVER_ERROR, "log_failed")
+    return web.json_response({"status": "ok"})
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every error of our own is JSON in OpenAI's shape."""
+    try:
+        return await handler(request)
+    except ApiError as exc:
+        return error_response(exc)
+    except LogError as exc:
+        return error_response(ApiError(500, f"the log cannot be written: {exc}", SERVER_ERROR, "log_failed"))
+    except web.HTTPException as exc:
+        if exc.status < 400:
+            raise
+        return error_response(ApiError(exc.status, exc.reason, INVALID_REQUEST))

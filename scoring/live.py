@@ -1,0 +1,141 @@
+"""Verdicts on Sessions that do not end at a mistake, and the figures over them. Pure.
+
+With live history and with `--on-mismatch continue` a Task can be brought to its end after errors,
+which the released scorer cannot say: it judges no further than the first wrong Step. Here the
+Session is gone through once more, as it was played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scenarios.live import Progress, begin_task, take
+from scenarios.types import Task, Tool
+from scoring.metrics import Estimate, estimate, is_whole
+from scoring.types import (
+    AFTER_ERRORS,
+    CORRECT,
+    NOT_REACHED,
+    VERDICTS,
+    WRONG,
+    LiveCounts,
+    SessionScore,
+    TaskScore,
+    TaskTrajectory,
+    Trajectory,
+)
+
+COMPLETED = frozenset({CORRECT, AFTER_ERRORS})
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What was called for nothing, and the Steps taken.
+
+    `redundant` and `unmatched` calls are of all Tasks with a verdict, `sessions` how many
+    Sessions these are in. `steps` and `least` (the optimal number) are of the Tasks that were
+    completed alone: the others have no number of Steps that they should have taken.
+    """
+
+    redundant: int
+    unmatched: int
+    sessions: int
+    steps: int
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFigures:
+    """Tasks per verdict, of all that have one; Sessions of which every Task was completed.
+
+    A Task is completed if it is correct, or correct after errors. `calls` is None where a
+    wrong Step ended its Task.
+    """
+
+    verdicts: Mapping[str, Estimate]
+    completed_sessions: Estimate
+    calls: Calls | None
+
+
+def with_verdicts(trajectory: Trajectory, score: SessionScore, *, goes_on: bool) -> SessionScore:
+    """The scores of a Session with the `verdict` of each Task that was scored.
+
+    `goes_on` says that a wrong Step did not end its Task: the scores then have `live`, too.
+    """
+    walked: Sequence[_Walked | None] = list(_walk(trajectory)) if goes_on else [None] * len(score.tasks)
+    tasks = tuple(
+        _judged(task, played, walk)
+        for task, played, walk in zip(score.tasks, trajectory.tasks, walked, strict=True)
+    )
+    return replace(score, tasks=tasks)
+
+
+def live_figures(sessions: Sequence[SessionScore]) -> LiveFigures:
+    """The figures over Sessions that have verdicts."""
+    tasks = [task for session in sessions for task in session.tasks if task.verdict is not None]
+    whole = [session for session in sessions if is_whole(session)]
+    completed = sum(all(task.verdict in COMPLETED for task in session.tasks) for session in whole)
+    return LiveFigures(
+        {name: estimate(sum(task.verdict == name for task in tasks), len(tasks)) for name in VERDICTS},
+        estimate(completed, len(whole)),
+        _calls(sessions),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    """A Task as it was played: its counts, and whether it was closed with nothing left to do."""
+
+    counts: LiveCounts
+    completed: bool
+
+
+def _walk(trajectory: Trajectory) -> Iterator[_Walked]:
+    before: Progress | None = None
+    for task, played in zip(trajectory.scenario.tasks, trajectory.tasks, strict=True):
+        walked, before = _walk_task(trajectory.scenario.tools, task, played, before)
+        yield walked
+
+
+def _walk_task(
+    tools: Sequence[Tool], task: Task, played: TaskTrajectory, before: Progress | None
+) -> tuple[_Walked, Progress]:
+    progress = begin_task(tools, task.nodes, before)
+    redundant = unmatched = 0
+    for number, reply in enumerate(played.replies, start=1):
+        step = take(progress, reply)
+        redundant += sum(answer.redundant for answer in step.answers)
+        unmatched += sum(answer.text is None for answer in step.answers)
+        if step.kind == "close":
+            counts = LiveCounts(redundant, unmatched, number)
+            return _Walked(counts, progress.complete), step.progress
+        progress = step.progress
+    return _Walked(LiveCounts(redundant, unmatched, len(played.replies)), completed=False), progress
+
+
+def _judged(task: TaskScore, played: TaskTrajectory, walked: _Walked | None) -> TaskScore:
+    if task.label is None:
+        return task
+    if played.ending == NOT_REACHED:
+        verdict = NOT_REACHED
+    elif task.label == CORRECT:
+        verdict = CORRECT
+    else:
+        verdict = AFTER_ERRORS if walked and walked.completed else WRONG
+    return replace(task, verdict=verdict, live=walked.counts if walked else None)
+
+
+def _calls(sessions: Sequence[SessionScore]) -> Calls | None:
+    counted = [[task for task in session.tasks if task.live is not None] for session in sessions]
+    tasks = [(task, task.live) for session in counted for task in session if task.live is not None]
+    if not tasks:
+        return None
+    completed = [(task, counts) for task, counts in tasks if task.verdict in COMPLETED]
+    return Calls(
+        redundant=sum(counts.redundant for _, counts in tasks),
+        unmatched=sum(counts.unmatched for _, counts in tasks),
+        sessions=sum(map(bool, counted)),
+        steps=sum(counts.steps for _, counts in completed),
+        least=sum(task.min_steps for task, _ in completed),
+    )
