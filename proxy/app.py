@@ -126,6 +126,7 @@ class Agents:
         request = visit.request
         found = sentinel.find(body["messages"])
         player, correlation = self._player(visit, body, found)
+        found = found or player.spoken(body)
         if player.takes_over(body, found):
             player = self._registry.next_attempt(player, visit.sha256)
         visit.player = player

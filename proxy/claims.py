@@ -20,7 +20,7 @@ class Position:
 
     `turn` is the last turn opened, `begun` the last one the conversation asked for;
     `delivered` says that turn's answer was written out. `main` is the conversation so far,
-    `numbered` that its prompts have numbers. `words` are those of turn `turn`.
+    `numbered` that its prompts have numbers.
     """
 
     name: str
@@ -30,7 +30,6 @@ class Position:
     delivered: bool
     main: Thread | None
     numbered: bool
-    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,9 @@ class AgentRequest:
 def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = False) -> Claim:
     """What a request is. Raises ApiError for a turn that cannot be.
 
-    `found` is its sentinel; without one, the turn's words themselves tell which turn it is about.
+    `found` is where it has its turn's sentinel, or words.
     `answers`: it brings the results of calls that the agent was given to carry out.
     """
-    if found is None and at.words is not None:
-        found = sentinel.find_words(body["messages"], at.words, at.turn)
     thread = thread_of(body)
     numbered = found is not None and found.turn is not None
     turn = at.turn if answers else _turn(at, found)
@@ -90,6 +87,30 @@ def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = F
     if side is None and message is None:
         side = "no user message in it"
     return Claim(turn, thread, numbered, message, whole=found is None, side=side)
+
+
+def spoken(
+    body: Body, turn: int, words: Mapping[int, str], asked: Mapping[int, Message], main: Thread | None
+) -> Found | None:
+    """The turn whose words stand in a request without a sentinel: a driver may have told them to the agent.
+
+    `turn` is the last turn opened, `words` has those of all turns, the next one's too; `asked` is
+    the agent's user message of each turn that was begun. Words of an earlier turn are part of
+    what an agent remembers, unless it sends the very message of that turn again.
+    """
+    messages = body["messages"]
+    earlier = [number for number in sorted(words, reverse=True) if number < turn]
+    for number in (turn, *earlier, turn + 1):
+        found = sentinel.find_words(messages, words[number], number) if number in words else None
+        if found is None:
+            continue
+        again = number in asked and asked[number].get("content") == found.message.get("content")
+        if number >= turn or number not in asked or again:
+            return found
+        if number == 1 and len(asked) == 1 and main is not None and not main.tools and thread_of(body).tools:
+            # What asked for the first turn so far was only a call on the side.
+            return found
+    return None
 
 
 def begins_anew(main: Thread | None, thread: Thread) -> bool:

@@ -178,6 +178,10 @@ def drive(
             "an agent that is started anew for each turn remembers nothing: with --history live give "
             "--history-from proxy, or use --per session."
         )
+    if play.tools == "mcp" and agent == "builtin":
+        raise click.UsageError(
+            "the builtin agent takes no MCP servers: use --tools intercept or relay with it."
+        )
     warn_of(settings)
     settings = replace(
         settings, play=play, agent=choice.label, runs="resume" if resume else "new", resume_run=run_id

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from proxy import sentinel
-from proxy.claims import AgentRequest, Claim, Position, claim_of
+from proxy.claims import AgentRequest, Claim, Position, claim_of, spoken
 from proxy.conversation import Sending, control_tools, provider_body
 from proxy.deliveries import Deliveries
 from proxy.handing import Handed
@@ -122,6 +122,13 @@ class Player:
         self._numbered = self._numbered or claim.numbered
         if claim.side is None:
             self.main = followed(self.main, claim.thread)
+
+    def spoken(self, body: Body) -> Found | None:
+        """The turn whose words stand in a request without a sentinel (`drive --inject driver`)."""
+        ahead = open_turn(self.session).turn
+        words = self._words if ahead is None else {**self._words, ahead.number: ahead.words}
+        asked = {turn.number: turn.asked for turn in self.session.record}
+        return spoken(body, self.turn, words, asked, self.main)
 
     def takes_over(self, body: Body, found: Found | None) -> bool:
         """Was the conversation so far only a call on the side of the one that begins here?

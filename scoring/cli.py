@@ -32,6 +32,9 @@ SCORER_NAMES = ("wildtoolbench",)
 def score(logs: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str, output_format: str) -> None:
     """Score the sessions in one or more logs. Offline; the same log gives the same bytes.
 
+    Runs with live history, or whose tasks go on after a wrong step, are not comparable with
+    published figures, say so in every format, and tell what was completed after errors.
+
     Exit code 3 if a run has no scored task.
     """
     from scoring.log import LogError

@@ -17,6 +17,7 @@ from scoring.types import (
     AFTER_ERRORS,
     CORRECT,
     NOT_REACHED,
+    STOPPED,
     VERDICTS,
     WRONG,
     LiveCounts,
@@ -104,6 +105,8 @@ def _walk_task(
     progress = begin_task(tools, task.nodes, before)
     redundant = unmatched = 0
     for number, reply in enumerate(played.replies, start=1):
+        if played.ending == STOPPED and number == len(played.replies):
+            break  # the Step that used up the Task's steps, or was empty: its calls were told nothing
         step = take(progress, reply)
         redundant += sum(answer.redundant for answer in step.answers)
         unmatched += sum(answer.text is None for answer in step.answers)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from scenarios.load import ScenarioError, parse_record
 from scenarios.replies import read_reply
 from scenarios.types import Reply, Scenario
-from scoring.types import AGENT_STOPPED, NOT_REACHED, TaskTrajectory, Trajectory
+from scoring.types import AGENT_STOPPED, NOT_REACHED, STOPPED, TaskTrajectory, Trajectory
 
 APPLICATION = "wildtoolbench-proxy"
 SCHEMA_VERSION = 4
@@ -30,7 +30,7 @@ NOT_BEGUN = "not begun"
 NOT_PLAYED = "not played"
 NOT_ENDED = "not played to its end"
 
-_ENDED = frozenset({"closed", "stopped", AGENT_STOPPED})
+_ENDED = frozenset({"closed", STOPPED, AGENT_STOPPED})
 """Endings that are the agent's doing: such a Task is scored."""
 
 _Result = TypeVar("_Result")

@@ -21,6 +21,9 @@ VERDICTS = (CORRECT, AFTER_ERRORS, WRONG, NOT_REACHED)
 AGENT_STOPPED = "agent_stopped"
 """How a Task ended that the agent left."""
 
+STOPPED = "stopped"
+"""How a Task ended with a Step that was not answered: a wrong one, or the last of too many."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskTrajectory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,10 @@ from proxy.simulate.reply import digest
 from proxy.wire.chat import completion, dump_json, stream_events
 from proxy.wire.endpoint import SESSION_HEADER
 from proxy.wire.errors import ApiError, error_body
+from proxy.wire.responses import RESPONSES_PATH, own_id, with_call_ids
+from proxy.wire.responses_answer import to_response
+from proxy.wire.responses_request import parse_request, to_chat
+from proxy.wire.responses_stream import response_events
 from scenarios.types import Scenario
 
 MISTAKE_HEADER = "x-simulate-mistake"
@@ -50,11 +54,12 @@ _PROVIDER: web.AppKey[Provider] = web.AppKey("provider", Provider)
 
 
 def build_app(provider: Provider) -> web.Application:
-    """`/v1/chat/completions` (also without `/v1`), `/v1/models` and `/healthz`."""
+    """`/v1/chat/completions`, `/v1/responses`, `/v1/models` (also without `/v1`) and `/healthz`."""
     app = web.Application(client_max_size=_MAX_BODY, middlewares=[_openai_errors])
     app[_PROVIDER] = provider
     for prefix in ("/v1", ""):
         app.router.add_post(f"{prefix}/chat/completions", _chat)
+        app.router.add_post(f"{prefix}{RESPONSES_PATH}", _responses)
         app.router.add_get(f"{prefix}/models", _models)
     app.router.add_get("/healthz", _health)
     return app
@@ -112,8 +117,26 @@ async def serve_until_stopped(
 
 
 async def _chat(request: web.Request) -> web.StreamResponse:
-    provider = request.app[_PROVIDER]
     body = _read_body(await request.read())
+    completion, headers = await _answer(request, body)
+    if body.get("stream"):
+        return await _send_stream(request, stream_events(completion, _wants_usage(body)), headers)
+    return web.Response(body=dump_json(completion), content_type="application/json", headers=headers)
+
+
+async def _responses(request: web.Request) -> web.StreamResponse:
+    """The same over the Responses API. Nothing is kept: a request must have its whole history."""
+    asked = parse_request(await request.read())
+    completion, headers = await _answer(request, to_chat(asked, {}).body)
+    response = to_response(with_call_ids(completion, own_id("", completion)), asked)
+    if asked.get("stream"):
+        return await _send_stream(request, response_events(response), headers)
+    return web.Response(body=dump_json(response), content_type="application/json", headers=headers)
+
+
+async def _answer(request: web.Request, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the policy says to a chat request, and the headers that go with it."""
+    provider = request.app[_PROVIDER]
     messages, legacy = body["messages"], _is_legacy(body)
     tools = [{"function": function} for function in body["functions"]] if legacy else body.get("tools")
     session = request.headers.get(SESSION_HEADER)
@@ -127,9 +150,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
     headers = {MISTAKE_HEADER: answer.way} if answer.way else {}
     if provider.latency:
         await asyncio.sleep(provider.latency)
-    if body.get("stream"):
-        return await _send_stream(request, response, _wants_usage(body), headers)
-    return web.Response(body=dump_json(response), content_type="application/json", headers=headers)
+    return response, headers
 
 
 def _read_body(raw: bytes) -> dict[str, Any]:
@@ -197,13 +218,13 @@ def _wants_usage(body: dict[str, Any]) -> bool:
 
 
 async def _send_stream(
-    request: web.Request, response: dict[str, Any], include_usage: bool, headers: dict[str, str]
+    request: web.Request, events: Iterable[bytes], headers: dict[str, str]
 ) -> web.StreamResponse:
     stream = web.StreamResponse(
         headers={**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     )
     await stream.prepare(request)
-    for event in stream_events(response, include_usage):
+    for event in events:
         await stream.write(event)
     await stream.write_eof()
     return stream

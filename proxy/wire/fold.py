@@ -148,13 +148,24 @@ class _Call:
             # A later id is another name for the same call (see `_call_for`): keep the first.
             if key in ("index", "function") or value in (None, "") or (key == "id" and "id" in self._fields):
                 continue
-            self._fields[key] = value
+            if key == "custom" and isinstance(value, dict):
+                self._add_custom(value)
+            else:
+                self._fields[key] = value
         function = fragment.get("function")
         for key, value in function.items() if isinstance(function, dict) else ():
             if key == "arguments":
                 self._add_arguments(value)
             elif value not in (None, ""):
                 self.function[key] = value
+
+    def _add_custom(self, value: dict[str, Any]) -> None:
+        """A custom call, which has its input in the place of arguments."""
+        custom = self._fields.setdefault("custom", {})
+        for key, it in value.items():
+            grows = key == "input" and isinstance(it, str) and isinstance(custom.get(key), str)
+            if grows or it not in (None, "") or key not in custom:
+                custom[key] = custom[key] + it if grows else it
 
     def _add_arguments(self, value: object) -> None:
         old = self.function["arguments"]
@@ -176,6 +187,8 @@ class _Call:
         return name != self.function["name"] or _is_json(self.function["arguments"])
 
     def whole(self) -> dict[str, Any]:
+        if "custom" in self._fields and not self.function["name"]:
+            return self._fields
         return {"type": "function", **self._fields, "function": self.function}
 
 

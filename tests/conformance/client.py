@@ -124,5 +124,6 @@ class Asking:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for piece in ():
+    no_pieces: tuple[bytes, ...] = ()
+    for piece in no_pieces:
         yield piece

@@ -63,8 +63,8 @@ def probe(
         claim, _, source = (run.__doc__ or "").partition("Source:")
         if not (claim.strip() and source.strip()):
             raise ValueError(f"the docstring of the probe {name!r} must have a claim and a source")
-        texts = [" ".join(text.split()).removesuffix(".") for text in (claim, source)]
-        PROBES.append(Probe(name, modes, run, *texts, scenario, needs_log, settings))
+        claim, source = (" ".join(text.split()).removesuffix(".") for text in (claim, source))
+        PROBES.append(Probe(name, modes, run, claim, source, scenario, needs_log, settings))
         return run
 
     return register

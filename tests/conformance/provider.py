@@ -125,7 +125,7 @@ class ScriptedProvider:
         self._marker = b""
         self._calls: asyncio.Queue[Call] = asyncio.Queue()
         self._open: set[Call] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._writers: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int = 0) -> None:
@@ -137,8 +137,11 @@ class ScriptedProvider:
         self.expect(b"")
         if self._server is not None:
             self._server.close()
+            serving = {task for task in self._writers.values() if task is not None}
             for writer in self._writers:
                 writer.close()
+            if serving:
+                await asyncio.wait(serving)
             await self._server.wait_closed()
 
     def expect(self, marker: bytes) -> None:
@@ -157,13 +160,13 @@ class ScriptedProvider:
             await call.answer(b"{}", 404)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
+        self._writers[writer] = asyncio.current_task()
         try:
             with suppress(ConnectionError):
                 while await self._serve_one(reader, writer):
                     pass
         finally:
-            self._writers.discard(writer)
+            del self._writers[writer]
             writer.close()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

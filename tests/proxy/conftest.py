@@ -164,6 +164,10 @@ class ScriptedProvider:
         self._queue.append(late)
         return event
 
+    def queued(self, reply: Callable[[Request], Reply]) -> None:
+        """One reply that is made when its request has come."""
+        self._queue.append(reply)
+
     def script(self, script: Script) -> None:
         self._script = script
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.findings import same_arguments
@@ -326,13 +326,7 @@ def test_a_call_that_is_sent_twice_is_sent_once() -> None:
 
 def test_keys_that_providers_refuse_are_taken_off() -> None:
     part = {"type": "text", "text": "Hi.", "role": "assistant", "annotations": []}
-    extra: Message = {
-        "annotations": [],
-        "refusal": None,
-        "audio": None,
-        "function_call": None,
-        "parsed": None,
-    }
+    extra: Message = dict.fromkeys(("annotations", "refusal", "audio", "function_call", "parsed"))
     own = [
         {**says([part], **extra), "tool_calls": None},
         {**prompt(1), "cache_breakpoint": True, "name": "user"},
@@ -527,6 +521,7 @@ def is_acceptable(messages: Sequence[Message]) -> bool:
     return not due
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sessions())
 def test_a_faithful_agent_comes_to_the_whole_record(session: Any) -> None:
     turns, aliases, own, full = session
@@ -535,6 +530,7 @@ def test_a_faithful_agent_comes_to_the_whole_record(session: Any) -> None:
     assert is_acceptable(result.messages)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sessions(), st.data())
 def test_whatever_an_agent_loses_or_repeats_providers_accept_it(session: Any, data: st.DataObject) -> None:
     turns, aliases, own, _ = session
@@ -571,6 +567,7 @@ odd_messages = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(odd_messages | values, max_size=8))
 def test_whatever_json_the_messages_are_nothing_is_raised(own: list[Any]) -> None:
     turns = (turn(1, *step("a"), handed=["a"]), now(2, *step("b"), *step("c"), handed=["c"]))

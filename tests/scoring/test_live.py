@@ -24,8 +24,13 @@ from scoring.live import with_verdicts
 from scoring.types import LiveCounts, TaskScore, TaskTrajectory, Trajectory
 from scoring.wildtoolbench import score_session
 
-LIVE = {"history": "live", "history_from": "agent", "tools": "relay", "on_mismatch": "continue"}
-GOLD = {"history": "gold", "tools": "intercept", "on_mismatch": "stop"}
+LIVE: dict[str, Any] = {
+    "history": "live",
+    "history_from": "agent",
+    "tools": "relay",
+    "on_mismatch": "continue",
+}
+GOLD: dict[str, Any] = {"history": "gold", "tools": "intercept", "on_mismatch": "stop"}
 BANNER = "live history, wrong steps do not end a task: not comparable with published figures"
 
 TEXT = logs.text_message("Here you are.")
@@ -44,7 +49,7 @@ MIXED: Played = (
     ([TEXT, TEXT], "closed"),
     ([TEXT], "closed"),
 )
-"""Correct; correct after a wrong call, a redundant one and a batch made one by one; closed too early; correct."""
+"""Correct; correct after a wrong and a redundant call; closed too early; correct."""
 
 LEFT: Played = (
     ([LAMP_PRICE, TEXT], "closed"),
@@ -113,9 +118,9 @@ def row(text: str, label: str) -> list[str]:
 
 
 def verdicts(found: dict[str, Any], *keys: str) -> list[Any]:
-    return [
-        tuple(entry[key] for key in keys) if len(keys) > 1 else entry[keys[0]] for entry in found["tasks"]
-    ]
+    """What each task says under these keys; bare values if it is one key."""
+    told = [tuple(entry[key] for key in keys) for entry in found["tasks"]]
+    return told if len(keys) > 1 else [value for (value,) in told]
 
 
 # --- Verdicts ----------------------------------------------------------------
@@ -149,11 +154,11 @@ def test_each_task_says_what_it_cost(path: Path) -> None:
         ([STOCK, CHAIR_PRICE, TEXT], "correct"),
         ([BOTH, BOTH, TEXT], "correct_after_errors"),
         ([NONSENSE, BOTH, TEXT], "correct_after_errors"),
-        ([{"role": "assistant", "content": ""}, BOTH, TEXT], "correct_after_errors"),
         ([logs.call_message(("getPrice", CHAIR), ("getPrice", LAMP)), STOCK, TEXT], "correct_after_errors"),
         ([CHAIR_PRICE, TEXT], "wrong"),
         ([NONSENSE, TEXT], "wrong"),
         ([BOTH], "wrong"),
+        ([BOTH, {"role": "assistant", "content": ""}], "wrong"),
         ([], "wrong"),
     ],
 )
@@ -182,6 +187,17 @@ def test_a_question_that_was_not_needed_any_more_is_no_fault_of_the_completed_ta
     asked = (*MIXED[:2], ([TEXT, book, TEXT], "closed"), MIXED[3])
     found = document(write(path, guessed, asked, **LIVE))
     assert verdicts(found, "verdict")[2::4] == ["correct_after_errors", "correct"]
+
+
+def test_the_step_that_used_up_a_task_was_told_nothing_and_so_cannot_be_repeated(path: Path) -> None:
+    """With `--max-steps` the last calls end the Task unanswered; a later Task may well make them again."""
+    chat = ([TEXT], "closed")
+    played = (([NONSENSE, LAMP_PRICE], "stopped"), ([LAMP_PRICE, BOTH, TEXT], "closed"), chat, chat)
+    found = document(write(path, played, **LIVE))
+    assert verdicts(found, "verdict", "redundant_calls", "unmatched_calls", "steps_taken")[:2] == [
+        ("wrong", 0, 1, 2),
+        ("correct_after_errors", 0, 1, 3),
+    ]
 
 
 def test_what_follows_the_first_wrong_step_changes_nothing_that_the_released_scorer_says(
@@ -241,7 +257,7 @@ def test_tasks_that_infrastructure_kept_from_being_reached_are_not_scored(path: 
 
 
 def test_a_session_that_ended_for_no_known_reason_is_not_scored(path: Path) -> None:
-    played = (MIXED[0], MIXED[1], ([], "not_reached"), ([], None))
+    played: Played = (MIXED[0], MIXED[1], ([], "not_reached"), ([], None))
     found = document(write(path, played, **LIVE))
     assert verdicts(found, "label", "reason")[2:] == [(None, "not reached"), (None, "not played")]
 
@@ -289,7 +305,7 @@ def test_the_document_has_the_live_figures(path: Path) -> None:
 
 
 def test_a_live_run_without_a_scored_task_has_no_figures_and_no_fault(path: Path) -> None:
-    result = run("score", write(path, ((), None) and [([], None)] * 4, **LIVE))
+    result = run("score", write(path, [([], None)] * 4, **LIVE))
     assert result.exit_code == 3
     assert row(result.stdout, "Correct") == ["-", "0/0", "-"]
     assert "Calls:" not in result.stdout
@@ -340,7 +356,7 @@ def test_who_runs_the_tools_makes_no_difference_to_the_figures(tmp_path: Path, t
 
 
 def test_modes_that_are_not_the_usual_ones_stand_in_the_header(tmp_path: Path) -> None:
-    def header(**modes: str) -> list[str]:
+    def header(**modes: Any) -> list[str]:
         path = write(tmp_path / f"{len(list(tmp_path.iterdir()))}.db", MIXED, **modes)
         names = ("History ", "Tools ", "On mismatch ")
         return [" ".join(line.split()) for line in table(path).splitlines() if line.startswith(names)]
@@ -382,9 +398,7 @@ def test_modes_from_a_foreign_log_cannot_move_the_cursor(path: Path) -> None:
 # --- Exports -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "modes", [LIVE, {**LIVE, "on_mismatch": "stop"}, {**GOLD, "on_mismatch": "continue"}]
-)
+@pytest.mark.parametrize("modes", [LIVE, LIVE | {"on_mismatch": "stop"}, GOLD | {"on_mismatch": "continue"}])
 def test_a_run_that_is_not_comparable_is_not_written_in_the_released_form(
     path: Path, modes: dict[str, Any]
 ) -> None:

@@ -1,15 +1,16 @@
 """A CrewAI agent: prompts come on standard input, one a line, and form one conversation.
 
-KIND=crew gives each prompt to a crew as a task with the task before it as context, KIND=agent gives the
-agent the messages themselves.
+Each prompt is a crew's task with the task before it as context; with KIND=agent the agent gets the messages
+themselves.
 """
 
 import os
 import sys
 
 from crewai import LLM, Agent, Crew, Task
-from crewai.mcp import MCPServerHTTP
+from crewai.events.utils.console_formatter import set_suppress_console_output
 from crewai.tools import tool
+from crewai_tools import MCPServerAdapter
 
 
 @tool("get_weather")
@@ -24,7 +25,11 @@ def get_time(city: str) -> str:
     return f"Noon in {city}"
 
 
-mcp = bool(os.environ.get("USE_MCP"))
+set_suppress_console_output(True)  # An agent without a crew draws its progress on standard output.
+tools = [get_weather, get_time]
+if os.environ.get("USE_MCP"):
+    server = MCPServerAdapter({"url": os.environ["EVAL_MCP_URL"], "transport": "streamable-http"})
+    tools = server.tools
 agent = Agent(
     role="Assistant",
     goal="Help the user",
@@ -34,8 +39,7 @@ agent = Agent(
         api="responses" if os.environ.get("API") == "responses" else "completions",
         stream=bool(os.environ.get("STREAM")),
     ),
-    tools=[] if mcp else [get_weather, get_time],
-    mcps=[MCPServerHTTP(url=os.environ["EVAL_MCP_URL"])] if mcp else [],
+    tools=tools,
 )
 messages, context = [], []
 for line in sys.stdin:
@@ -48,3 +52,5 @@ for line in sys.stdin:
         text = Crew(agents=[agent], tasks=[task]).kickoff().raw
         context = [task]
     print(text.replace("\n", "\\n"), flush=True)
+if os.environ.get("USE_MCP"):
+    server.stop()

@@ -57,14 +57,42 @@ async def after_first_chunk(bench: Bench) -> str:
     return seen
 
 
-@probe("dies-before-done", RECORD)
+@probe("dies-before-done", BOTH)
 async def before_done(bench: Bench) -> str:
-    """One that hangs up between finish_reason and `[DONE]` leaves a broken stream, not a whole one.
+    """One that hangs up between finish_reason and `[DONE]` leaves a broken stream, but all was said.
 
     Source: Oaklight/llm-rosetta#454
     """
     parts = text_stream("Hi.")[:-1]
-    return await _dies(bench, *parts, wait_for=b'"stop"')
+    if bench.mode == "record":
+        return await _dies(bench, *parts, wait_for=b'"stop"')
+    asking = await bench.ask(stream=True)
+    call = await bench.provider.call()
+    await call.begin()
+    await call.send(*parts)
+    call.cut()
+    same(said(events((await asking.answer()).raw)), "Hi.", "the text")
+    same(bench.provider.count, 1, "the number of requests at the provider")
+    return "judged without another try"
+
+
+@probe("dies-after-much", RECORD)
+async def after_much(bench: Bench) -> str:
+    """All that a provider said before it hung up reaches an agent that reads slowly.
+
+    Source: RFC 9112, section 8
+    """
+    piece = event(chunk({"content": "x" * 10_000}))
+    asking = await bench.ask(stream=True)
+    call = await bench.provider.call()
+    await call.begin()
+    await call.send(*(piece for _ in range(20)))
+    call.cut()
+    await bench.logged(finish_state="provider_abort")
+    broken = await asking.broken()
+    check(broken, "the agent gets a clean end")
+    same(broken and len(broken[1]), 20 * len(piece), "the number of bytes")
+    return f"{20 * len(piece)} bytes, then broken"
 
 
 async def _dies(bench: Bench, *parts: bytes, wait_for: bytes = b"") -> str:
@@ -128,7 +156,7 @@ async def after_done(bench: Bench) -> str:
 async def ends_early(bench: Bench) -> str:
     """A stream that ends in good order, but before finish_reason and `[DONE]`, is not complete.
 
-    Source: headroomlabs-ai/headroom#3083, BerriAI/litellm#34805
+    Source: headroomlabs-ai/headroom#3083
     """
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
@@ -144,7 +172,7 @@ async def ends_early(bench: Bench) -> str:
 async def lives_again(bench: Bench) -> str:
     """After a provider's death the next request is served as ever.
 
-    Source: BerriAI/litellm#37140
+    Source: RFC 9112, section 9.3.1
     """
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()

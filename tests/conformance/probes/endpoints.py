@@ -7,7 +7,8 @@ import json
 from tests.conformance.bench import Bench, same
 from tests.conformance.probe import BOTH, RECORD, probe
 
-MODELS = {"object": "list", "data": [{"id": "only-here", "object": "model", "owned_by": "scripted"}]}
+MODEL = {"id": "only-here", "object": "model", "owned_by": "scripted"}
+MODELS = {"object": "list", "data": [MODEL]}
 
 
 @probe("models")
@@ -34,8 +35,8 @@ async def one_model(bench: Bench) -> str:
     asking = await bench.request("GET", f"/models/some%2Fmodel?mark={bench.marker}")
     call = await bench.provider.call(marked=False)
     same(call.path, "/v1/models/some%2Fmodel", "the provider's path")
-    await call.answer(MODELS["data"][0])  # type: ignore[index]
-    same((await asking.answer()).status, 200, "the status")
+    await call.answer(MODEL)
+    same((await asking.answer()).json, MODEL, "the answer")
     return "/models/some%2Fmodel"
 
 

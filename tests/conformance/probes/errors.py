@@ -20,7 +20,7 @@ AT_ONCE = ("retry-after-ms", "1")
 async def rate_limit(bench: Bench) -> str:
     """A 429 comes with its body, `Retry-After` and `x-request-id`, and is not tried again.
 
-    Source: CopilotKit/aimock#125, BerriAI/litellm#30245 (errors under their own names)
+    Source: BerriAI/litellm#21553, api7/aisix#144
     """
     own = [("Retry-After", "17"), ("x-request-id", "req_9"), ("x-ratelimit-reset-requests", "1s")]
     asking = await bench.ask()
@@ -53,7 +53,7 @@ async def rate_limited_stream(bench: Bench) -> str:
 async def bad_request(bench: Bench) -> str:
     """A 400 comes as the provider wrote it, and is not tried again.
 
-    Source: BerriAI/litellm#31499, OpenAI API reference, error codes
+    Source: OpenAI API reference, error codes; RFC 9110, section 15.5.1
     """
     body = (
         '{"error":{"message":"too long: ü","type":"invalid_request_error","param":"messages"},"x":1}'.encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from time import monotonic
+from typing import Any
 
 from tests.conformance.bench import Bench, check, same
 from tests.conformance.chunks import chunk, completion, event, text_stream
@@ -11,7 +12,7 @@ from tests.conformance.probe import BOTH, RECORD, SESSION, probe
 from tests.conformance.provider import JSON, Call
 
 
-async def _left(bench: Bench, call: Call, **expected: object) -> str:
+async def _left(bench: Bench, call: Call, **expected: Any) -> str:
     """The provider is left, soon; the row says `client_abort`."""
     began = monotonic()
     await call.gone(bench.target.leaving_limit if bench.mode == "record" else None)

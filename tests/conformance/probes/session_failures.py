@@ -6,7 +6,7 @@ from tests.conformance.bench import Bench, check, same
 from tests.conformance.chunks import chunk, completion, event, events, said, text_stream
 from tests.conformance.probe import SESSION, probe
 from tests.conformance.probes.errors import AT_ONCE, LIMITED
-from tests.conformance.provider import JSON, Call
+from tests.conformance.provider import EVENTS, JSON, Call
 
 
 async def _again(bench: Bench) -> None:
@@ -19,7 +19,7 @@ async def _again(bench: Bench) -> None:
 async def rate_limit(bench: Bench) -> str:
     """A 429 is tried again by the proxy, when the provider says; each try is a row.
 
-    Source: vectorize-io/hindsight#1567, anthropics/anthropic-sdk-java#370
+    Source: headroomlabs-ai/headroom#1329, vectorize-io/hindsight#1567
     """
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
@@ -61,13 +61,14 @@ async def _no_answer(call: Call) -> None:
 
 
 async def _half_a_stream(call: Call) -> None:
-    await call.begin()
+    await call.begin(headers=[EVENTS, AT_ONCE])
     await call.send(event(chunk({"content": "half"})))
     call.cut()
 
 
 async def _error_event(call: Call) -> None:
-    await call.stream(event(chunk({"content": "half"})), event({"error": {"message": "overloaded"}}))
+    error = event({"error": {"message": "overloaded"}})
+    await call.stream(event(chunk({"content": "half"})), error, headers=[EVENTS, AT_ONCE])
 
 
 @probe("retries-end", SESSION)

@@ -11,7 +11,7 @@ from tests.conformance.probe import SESSION, probe
 async def stream_for_stream(bench: Bench) -> str:
     """An agent that asked for a stream gets one, though the provider answers plain JSON.
 
-    Source: openai/openai-python#2722
+    Source: OpenAI API reference, the field `stream`
     """
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
@@ -27,7 +27,7 @@ async def stream_for_stream(bench: Bench) -> str:
 async def json_for_json(bench: Bench) -> str:
     """An agent that did not ask for a stream gets JSON, though the provider streams.
 
-    Source: openai/openai-python#2722
+    Source: OpenAI API reference, the field `stream`
     """
     asking = await bench.ask()
     call = await bench.provider.call()

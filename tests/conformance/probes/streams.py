@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.conformance.bench import Bench, check, same
 from tests.conformance.chunks import (
     DONE,
@@ -82,7 +84,7 @@ async def stays_open(bench: Bench) -> str:
 async def without_done(bench: Bench) -> str:
     """A stream that ends after its finish_reason without `[DONE]` is whole.
 
-    Source: openai/openai-python#3833
+    Source: WHATWG HTML, section 9.2.6 (a stream ends where its body does)
     """
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
@@ -99,7 +101,7 @@ async def without_done(bench: Bench) -> str:
 async def without_blank_line(bench: Bench) -> str:
     """The last event of a stream counts though its blank line is missing.
 
-    Source: WHATWG HTML, section 9.2.6, and providers that leave it out
+    Source: openai/openai-python (its decoder gives a last event without one), WHATWG HTML, section 9.2.6
     """
     last = event(chunk({"content": "last"}, "stop")).rstrip(b"\n")
     asking = await bench.ask(stream=True)
@@ -147,9 +149,9 @@ async def usage_refused(bench: Bench) -> str:
     return "no usage chunk"
 
 
-async def _with_usage(bench: Bench, options: dict[str, bool] | None) -> list[dict[str, object]]:
+async def _with_usage(bench: Bench, options: dict[str, bool] | None) -> list[dict[str, Any]]:
     """The chunks that an agent with these `stream_options` gets."""
-    fields = {} if options is None else {"stream_options": options}
+    fields: dict[str, Any] = {} if options is None else {"stream_options": options}
     asking = await bench.ask(stream=True, **fields)
     call = await bench.provider.call()
     sent = call.json.get("stream_options") or {}

@@ -137,7 +137,7 @@ async def without_id(bench: Bench) -> str:
 async def without_index(bench: Bench) -> str:
     """Whole calls that come without an index are told apart by their ids.
 
-    Source: BerriAI/litellm#11407
+    Source: AstrBotDevs/AstrBot#6661, openai/openai-python#2806 (Gemini)
     """
     await _stream(
         bench, _delta(None, FIRST, id="call_a", name=NAME), _delta(None, SECOND, id="call_b", name=NAME)
@@ -161,7 +161,7 @@ async def of_one_id(bench: Bench) -> str:
 async def in_json(bench: Bench) -> str:
     """Calls of an answer that is no stream are passed on and known, or judged, as well.
 
-    Source: sgl-project/sglang#7048
+    Source: can1357/oh-my-pi#2055
     """
     calls = [tool_call(NAME, FIRST, "call_a"), tool_call(NAME, SECOND, "call_a")]
     asking = await bench.ask()

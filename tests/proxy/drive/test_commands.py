@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.commands import error_line, process, run
+from support.playing import rows
 
 from proxy import commands
 from scenarios.load import BUNDLED, read_file
@@ -95,3 +96,35 @@ def test_a_session_that_was_played_before_is_told_apart(tmp_path: Path) -> None:
     assert again.exit_code == 0
     assert f"{SCENARIO}.e1: already over" in again.stderr
     assert "1 session was already over." in again.stdout
+
+
+def test_the_run_to_resume_is_found_by_its_name_and_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    for _ in range(2):
+        assert drive(log, "--only", SCENARIO).exit_code == 0
+    first, second = (row["id"] for row in rows(log, "SELECT id FROM runs ORDER BY rowid"))
+    assert run("log", "runs", "rename", log, first, "the first one").exit_code == 0
+    for wanted in ("the first one", first, second):
+        resumed = drive(log, "--only", SCENARIO, "--resume", "--run", wanted)
+        assert "1 session was already over." in resumed.stdout, resumed.output
+    assert len(rows(log, "SELECT id FROM runs")) == 2
+    assert "'no such name'" in error_line(drive(log, "--resume", "--run", "no such name"), 2)
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        ("json:lauds", "no 'lauds' in module 'json'"),
+        ("sys:maxsize", "sys:maxsize cannot be used: TypeError"),
+        ("sh -c no-such-program-here", "no-such-program-here"),
+        ("http://127.0.0.1:9", "cannot be reached at http://127.0.0.1:9/"),
+    ],
+)
+def test_an_agent_that_there_is_none_of_is_one_line_and_costs_no_task(
+    tmp_path: Path, agent: str, says: str
+) -> None:
+    log = tmp_path / "log.db"
+    line = error_line(run("drive", "--agent", agent, *PLAY, log, "--concurrency", 1), 2)
+    assert says in line
+    if log.exists():
+        assert rows(log, "SELECT * FROM tasks") == []

@@ -267,9 +267,9 @@ async def test_unknown_paths_and_methods_get_errors_that_clients_can_read(
     http: aiohttp.ClientSession, provider: Any
 ) -> None:
     url = await provider()
-    async with http.post(f"{url}/responses", json={}) as response:
+    async with http.post(f"{url}/messages", json={}) as response:
         assert response.status == 404
-        assert (await response.json())["error"]["message"] == "POST /v1/responses: Not Found"
+        assert (await response.json())["error"]["message"] == "POST /v1/messages: Not Found"
     async with http.get(f"{url}/chat/completions") as response:
         assert response.status == 405
         assert response.headers["Allow"] == "POST"

@@ -236,3 +236,14 @@ def test_a_whole_message_in_one_chunk_is_read():
 
 def test_nothing_at_all_folds_to_a_completion_without_choices():
     assert fold() == {"id": "", "object": "chat.completion", "created": 0, "model": "", "choices": []}
+
+
+def test_the_input_of_a_custom_call_grows_like_arguments():
+    parts = [
+        {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "sh", "input": ""}},
+        {"index": 0, "custom": {"input": "l"}},
+        {"index": 0, "custom": {"input": "s"}},
+    ]
+    assert message(*(delta(tool_calls=[part]) for part in parts))["tool_calls"] == [
+        {"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    ]
