@@ -41,7 +41,8 @@ TABLES: Mapping[str, type | str] = {
     "tasks": rows.TaskEndRow,
     "exchanges": (
         "One HTTP request and its answer. An agent exchange (`side` = `agent`) owns the provider "
-        "exchanges that name it as `parent_id`."
+        "exchanges that name it as `parent_id`. `findings`, on a provider exchange, is a JSON array of "
+        "{turn, what, detail}: what this request lacked of the agent's own history, or had otherwise."
     ),
     "messages": "Every chat message once, by the hash of its JSON text.",
     "chains": (
@@ -68,6 +69,24 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         select sessions.name as session, steps.task + 1 as task, steps.step + 1 as step, steps.reason
         from steps join sessions on sessions.id = steps.session_id
         where steps.decision = 'stop' order by sessions.name, steps.task
+        """,
+    ),
+    (
+        "Which calls were wrong or made again, where that does not end a task, and what were they told?",
+        """
+        select session, task, step, name, arguments, outcome, observation
+        from tool_call_log where outcome != 'served' order by session, task, step, position
+        """,
+    ),
+    (
+        "What did an agent lose or change of its own history, and how many requests lacked it?",
+        """
+        select sessions.name as session, json_extract(finding.value, '$.turn') as of_turn,
+          json_extract(finding.value, '$.what') as what, json_extract(finding.value, '$.detail') as detail,
+          min(exchanges.arrival) as first_found, count(*) as requests
+        from exchanges join sessions on sessions.id = exchanges.session_id,
+          json_each(exchanges.findings) as finding
+        group by sessions.id, of_turn, what order by session, of_turn, first_found
         """,
     ),
     (

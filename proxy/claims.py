@@ -37,8 +37,8 @@ class Claim:
     """A request for turn `turn`, or a side call for the reason `side`.
 
     `message` is the agent's user message that the turn's words go into; `whole` says that it
-    has neither sentinel nor these words and is replaced altogether. `thread` and `numbered` are what the Session's
-    conversation is known by once the request is let in.
+    has neither sentinel nor these words and is replaced altogether. `thread` and `numbered` are
+    what the Session's conversation is known by once the request is let in.
     """
 
     turn: int
@@ -94,18 +94,18 @@ def spoken(
 ) -> Found | None:
     """The turn whose words stand in a request without a sentinel: a driver may have told them to the agent.
 
-    `turn` is the last turn opened, `words` has those of all turns, the next one's too; `asked` is
-    the agent's user message of each turn that was begun. Words of an earlier turn are part of
-    what an agent remembers, unless it sends the very message of that turn again.
+    `turn` is the last turn opened, `words` has those of all turns; `asked` is the agent's user
+    message of each turn that was begun. Words of an earlier turn are part of what an agent
+    remembers, unless it sends the very message of that turn again.
     """
     messages = body["messages"]
-    earlier = [number for number in sorted(words, reverse=True) if number < turn]
-    for number in (turn, *earlier, turn + 1):
-        found = sentinel.find_words(messages, words[number], number) if number in words else None
+    for number in sorted(words, reverse=True):
+        # What the user will say next no agent can know: it only happens to say the same.
+        found = sentinel.find_words(messages, words[number], number) if number <= turn else None
         if found is None:
             continue
         again = number in asked and asked[number].get("content") == found.message.get("content")
-        if number >= turn or number not in asked or again:
+        if number == turn or number not in asked or again:
             return found
         if number == 1 and len(asked) == 1 and main is not None and not main.tools and thread_of(body).tools:
             # What asked for the first turn so far was only a call on the side.

@@ -183,7 +183,6 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
                 concurrency=options.concurrency,
                 turn_timeout=options.turn_timeout,
                 progress=progress,
-                inject=options.inject,
             )
         for line in progress.summary(report):
             click.echo(line)

@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import json
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,10 +138,24 @@ class Control:
         self._authorize(request)
         player = self._player(request)
         if "answered" in request.query:
-            turn, wait = _number(request, "answered", 1), _number(request, "wait", 0)
-            await player.deliveries.settled(int(turn), min(wait, MAX_WAIT_S))
+            turn = int(_number(request, "answered", 1))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_number(request, "wait", 0), MAX_WAIT_S)):
+                    await self._settled(request, turn)
             player = self._player(request)
         return web.json_response({**describe(player), "process": self._process})
+
+    async def _settled(self, request: web.Request, turn: int) -> Player:
+        """Waits for a turn that the driver has opened, if need be before another attempt took over."""
+        while True:
+            player = self._player(request)
+            if player.row.attempt > 1 and turn > max(player.turn, 1):
+                await player.deliveries.settled(turn - 1, MAX_WAIT_S)
+                if player.turn < turn and player.deliveries.has_answer(turn - 1):
+                    await player.open_turn(after=turn - 1)
+            await player.deliveries.settled(turn, MAX_WAIT_S)
+            if self._player(request) is player:
+                return player
 
     def _player(self, request: web.Request) -> Player:
         name = request.match_info["session"]

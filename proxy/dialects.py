@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from proxy.outcomes import Outcome, as_final_answer
-from proxy.wire.chat import dump_json, stream_events
+from proxy.wire.chat import dump_json, read_message, stream_events
 from proxy.wire.responses import StoredResponse, own_id, with_call_ids
 from proxy.wire.responses_answer import to_response
+from proxy.wire.responses_ask import REASONING_ITEMS
 from proxy.wire.responses_stream import response_events
 
 Body = dict[str, Any]
@@ -45,6 +46,7 @@ class ChatDialect:
         """Chat completions are not asked for again."""
 
     def rendered(self, completion: Body) -> bytes:
+        completion = _without_items(completion)
         if not self._asked.get("stream"):
             return dump_json(completion)
         options = self._asked.get("stream_options")
@@ -74,3 +76,13 @@ class ResponsesDialect:
     def rendered(self, completion: Body) -> bytes:
         response = to_response(completion, self._asked)
         return b"".join(response_events(response)) if self._asked.get("stream") else dump_json(response)
+
+
+def _without_items(completion: Body) -> Body:
+    """Without what only a provider of the Responses API has a use for: some clients echo all they get."""
+    message = read_message(completion)
+    if message is None or REASONING_ITEMS not in message:
+        return completion
+    plain = {key: value for key, value in message.items() if key != REASONING_ITEMS}
+    first, *others = completion["choices"]
+    return {**completion, "choices": [{**first, "message": plain}, *others]}

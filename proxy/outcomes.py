@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from proxy.offered import Offered
-from proxy.session import TASK_OVER, Decision, Message, Served
+from proxy.session import TASK_OVER, Decision, Message, Served, shown
 from scenarios.replies import read_call, read_reply
 from scenarios.types import ToolCall
 
@@ -41,8 +41,7 @@ def for_agent(response: Body, message: Message, decision: Decision, spent: Seque
         message = {"role": "assistant", "content": TASK_OVER}
     else:
         message = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
-        if isinstance(message.get("content"), list):
-            message["content"] = read_reply(message).content
+        message["content"] = shown(read_reply(message).content)
     return _with(response, message, "stop", spent)
 
 

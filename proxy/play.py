@@ -13,7 +13,7 @@ from typing import Literal
 
 from proxy.echo import alias_of, call_ids, echo
 from proxy.refusals import refusal
-from proxy.session import TASK_OVER, Decision, End, Message, Outcome, PlayedTurn, Served, Session, Turn
+from proxy.session import TASK_OVER, Decision, End, Message, Outcome, PlayedTurn, Served, Session, Turn, shown
 from scenarios.assign import assign_calls
 from scenarios.history import observation_text
 from scenarios.live import LiveStep, Progress, begin_task, take
@@ -128,7 +128,7 @@ def _text(
     nodes: tuple[int, ...],
     reason: str | None,
 ) -> tuple[Session, Decision]:
-    session = _spoken(session, content)
+    session = _spoken(session, shown(content))
     if kind == "ask":
         asked = _task(session).nodes[nodes[0]]
         return replace(session, reply=asked.user_input or ""), Decision("ask", nodes, reason=reason)

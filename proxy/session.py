@@ -18,6 +18,9 @@ Outcome = Literal["served", "redundant", "unknown_tool", "invalid_arguments", "n
 SESSION_OVER = "[session over]"
 """What every request gets after the last Task; the provider is not called."""
 
+NO_TEXT = "[no text]"
+"""What the agent gets where the LLM ends a turn with blanks alone, which agents take for no answer."""
+
 TASK_OVER = "[task over]"
 """What the agent gets in place of a wrong Step, which ends the Task."""
 
@@ -132,3 +135,8 @@ class Decision:
 
 def _messages(turns: Iterable[PlayedTurn]) -> tuple[Message, ...]:
     return tuple(message for turn in turns for message in (turn.said, *turn.messages))
+
+
+def shown(text: str | None) -> str:
+    """A turn's last text as the agent gets it: never empty."""
+    return text if text and text.strip() else NO_TEXT

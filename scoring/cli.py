@@ -10,6 +10,7 @@ import click
 from scoring.errors_cli import InputError, NothingScorable
 
 if TYPE_CHECKING:
+    from scoring.log import Log, RunInfo
     from scoring.report import RunReport
 
 SCORER_NAMES = ("wildtoolbench",)
@@ -33,7 +34,8 @@ def score(logs: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str, output_
     """Score the sessions in one or more logs. Offline; the same log gives the same bytes.
 
     Runs with live history, or whose tasks go on after a wrong step, are not comparable with
-    published figures, say so in every format, and tell what was completed after errors.
+    published figures, say so in every format, and tell what was completed after errors, and
+    what the agent lost of its history.
 
     Exit code 3 if a run has no scored task.
     """
@@ -83,19 +85,24 @@ def judge(cases: Path, output: Path) -> None:
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises LogError, InputError."""
     from scoring.choosing_cli import choose_runs
+
+    return [_score(log, run, scorer) for log, run in choose_runs(paths, run_ids)]
+
+
+def _score(log: Log, run: RunInfo, scorer: str) -> RunReport:
+    from scoring.log_findings import trajectories_and_findings
     from scoring.report import SCORERS, score_run
 
-    return [
-        score_run(
-            log.trajectories(run.id),
-            SCORERS[scorer],
-            log=log.path.name,
-            run=run.id,
-            model=run.model,
-            config=run.config,
-        )
-        for log, run in choose_runs(paths, run_ids)
-    ]
+    trajectories, findings = trajectories_and_findings(log, run.id)
+    return score_run(
+        trajectories,
+        SCORERS[scorer],
+        log=log.path.name,
+        run=run.id,
+        model=run.model,
+        config=run.config,
+        findings=findings,
+    )
 
 
 def _print_reports(reports: list[RunReport], output_format: str) -> None:

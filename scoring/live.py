@@ -20,6 +20,7 @@ from scoring.types import (
     STOPPED,
     VERDICTS,
     WRONG,
+    Finding,
     LiveCounts,
     SessionScore,
     TaskScore,
@@ -51,12 +52,22 @@ class LiveFigures:
     """Tasks per verdict, of all that have one; Sessions of which every Task was completed.
 
     A Task is completed if it is correct, or correct after errors. `calls` is None where a
-    wrong Step ended its Task.
+    wrong Step ended its Task; `findings` where the LLM did not get the agent's own messages.
     """
 
     verdicts: Mapping[str, Estimate]
     completed_sessions: Estimate
     calls: Calls | None
+    findings: tuple[Finding, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCount:
+    """How many findings of a kind there are, and in how many Sessions."""
+
+    what: str
+    count: int
+    sessions: int
 
 
 def with_verdicts(trajectory: Trajectory, score: SessionScore, *, goes_on: bool) -> SessionScore:
@@ -72,8 +83,10 @@ def with_verdicts(trajectory: Trajectory, score: SessionScore, *, goes_on: bool)
     return replace(score, tasks=tasks)
 
 
-def live_figures(sessions: Sequence[SessionScore]) -> LiveFigures:
-    """The figures over Sessions that have verdicts."""
+def live_figures(
+    sessions: Sequence[SessionScore], findings: tuple[Finding, ...] | None = None
+) -> LiveFigures:
+    """The figures over Sessions that have verdicts; `findings` as they are."""
     tasks = [task for session in sessions for task in session.tasks if task.verdict is not None]
     whole = [session for session in sessions if is_whole(session)]
     completed = sum(all(task.verdict in COMPLETED for task in session.tasks) for session in whole)
@@ -81,7 +94,18 @@ def live_figures(sessions: Sequence[SessionScore]) -> LiveFigures:
         {name: estimate(sum(task.verdict == name for task in tasks), len(tasks)) for name in VERDICTS},
         estimate(completed, len(whole)),
         _calls(sessions),
+        findings,
     )
+
+
+def count_findings(findings: Sequence[Finding]) -> list[FindingCount]:
+    """Per kind, the most frequent first, then in alphabetical order."""
+    counts = [
+        FindingCount(what, len(sessions), len(set(sessions)))
+        for what in sorted({it.what for it in findings})
+        for sessions in [[it.session for it in findings if it.what == what]]
+    ]
+    return sorted(counts, key=lambda it: -it.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from scenarios.text import visible
 
 GOLD, LIVE = "gold", "live"
+PROXY = "proxy"
 INTERCEPT = "intercept"
 STOP, CONTINUE = "stop", "continue"
 
@@ -34,6 +35,11 @@ class Modes:
     def goes_on(self) -> bool:
         """Does a Task go on after a wrong Step?"""
         return self.on_mismatch == CONTINUE
+
+    @property
+    def echoes_agent(self) -> bool:
+        """Does the LLM get the agent's own messages, so that what these lack is found?"""
+        return self.history == LIVE and self.history_from != PROXY
 
     @property
     def why_not_comparable(self) -> str | None:

@@ -17,7 +17,7 @@ from scenarios.types import Task
 from scoring import metrics, wildtoolbench
 from scoring.live import LiveFigures, live_figures, with_verdicts
 from scoring.modes import Modes, modes_of
-from scoring.types import JSON, SessionScore, StepScore, TaskScore, Trajectory
+from scoring.types import JSON, Finding, SessionScore, StepScore, TaskScore, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,10 @@ SCORERS: Mapping[str, Scorer] = {
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """One Run of one log, scored. `log` is the file's name without its folder."""
+    """One Run of one log, scored. `log` is the file's name without its folder.
+
+    `findings` say what the agent lost or changed of its history, each once.
+    """
 
     log: str
     run: str
@@ -44,6 +47,7 @@ class RunReport:
     config: Mapping[str, Any]
     scorer: Scorer
     sessions: tuple[SessionScore, ...]
+    findings: tuple[Finding, ...] = ()
 
     @property
     def modes(self) -> Modes:
@@ -52,7 +56,9 @@ class RunReport:
     @property
     def live(self) -> LiveFigures | None:
         """None for a Run whose figures are of the same kind as published ones."""
-        return None if self.modes.why_not_comparable is None else live_figures(self.sessions)
+        if self.modes.why_not_comparable is None:
+            return None
+        return live_figures(self.sessions, self.findings if self.modes.echoes_agent else None)
 
     @property
     def scored_tasks(self) -> int:
@@ -68,8 +74,9 @@ def score_run(
     run: str,
     model: str | None,
     config: Mapping[str, Any],
+    findings: Iterable[Finding] = (),
 ) -> RunReport:
-    """Scores every Session, in the order given."""
+    """Scores every Session, in the order given; `findings` are told as they are."""
     modes = modes_of(config)
 
     def scored(trajectory: Trajectory) -> SessionScore:
@@ -78,7 +85,7 @@ def score_run(
             return score
         return with_verdicts(trajectory, score, goes_on=modes.goes_on)
 
-    return RunReport(log, run, model, config, scorer, tuple(map(scored, trajectories)))
+    return RunReport(log, run, model, config, scorer, tuple(map(scored, trajectories)), tuple(findings))
 
 
 def document(report: RunReport) -> JSON:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from scenarios.text import clip, visible, width
 from scoring import metrics
-from scoring.live import LiveFigures
+from scoring.live import LiveFigures, count_findings
 from scoring.metrics import Estimate, Unscored
 from scoring.report import RunReport
 from scoring.types import VERDICTS
@@ -16,6 +16,7 @@ Row = tuple[str, str, str, str]
 
 BLANK: Row = ("", "", "", "")
 GAP = "  "
+FINDINGS = "Findings (the agent's own history)"
 REASONS_SHOWN = 5
 REASON_LENGTH = 100
 SECTIONS = (
@@ -42,6 +43,7 @@ def run_table(report: RunReport) -> str:
             "",
             *align([("", "%", "k/n", "95 %"), *_live_rates(live), *_rates(estimates)]),
             "",
+            *_finding_lines(live),
             *_call_lines(live),
             unscored_line(metrics.unscored(report.sessions)),
             *NOTES,
@@ -127,7 +129,7 @@ def _live_rates(live: LiveFigures | None) -> Iterable[Row]:
         return
     yield _title("Tasks by verdict")
     for name in VERDICTS:
-        yield _rate(f"  {name.replace('_', ' ').capitalize()}", live.verdicts[name])
+        yield _rate(f"  {_worded(name)}", live.verdicts[name])
     yield _rate("Sessions completed", live.completed_sessions)
     yield from (BLANK, _title("As released: up to the first wrong step"))
 
@@ -140,6 +142,20 @@ def _call_lines(live: LiveFigures | None) -> Iterable[str]:
     told = ", ".join(f"{n} {what} ({n / calls.sessions:.1f} a session)" for what, n in counts.items())
     yield f"Calls: {told}."
     yield f"Steps in the completed tasks: {calls.steps}; the optimal number is {calls.least}."
+
+
+def _finding_lines(live: LiveFigures | None) -> Iterable[str]:
+    if live is None or live.findings is None:
+        return
+    if live.findings:
+        rows = [
+            (f"  {_worded(clip(visible(it.what), REASON_LENGTH))}", str(it.count), str(it.sessions), "")
+            for it in count_findings(live.findings)
+        ]
+        yield from align([(FINDINGS, "count", "sessions", ""), *rows])
+    else:
+        yield f"{FINDINGS}: none."
+    yield ""
 
 
 def _title(text: str) -> Row:
@@ -167,6 +183,11 @@ def _line(row: Row, widths: Sequence[int]) -> str:
     cells = [first + " " * (widths[0] - width(first))]
     cells += [" " * (room - width(cell)) + cell for cell, room in zip(rest, widths[1:], strict=True)]
     return GAP.join(cells).rstrip()
+
+
+def _worded(name: str) -> str:
+    """`lost_turn` -> `Lost turn`."""
+    return name.replace("_", " ").capitalize()
 
 
 def _plural(n: int, noun: str) -> str:

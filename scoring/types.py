@@ -128,4 +128,17 @@ class SessionScore:
         return self.scored and all(task.label == CORRECT for task in self.tasks)
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an agent lost or changed of a turn in a conversation that it was given.
+
+    `session` is the name, `what` a kind such as `lost_calls`, `detail` one line.
+    """
+
+    session: str
+    turn: int
+    what: str
+    detail: str
+
+
 JSON = dict[str, Any]

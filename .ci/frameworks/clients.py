@@ -1,4 +1,4 @@
-"""The clients beside this file: what each client.toml says, the cells that follow from it, how one is installed."""
+"""The clients beside this file: what a client.toml says, the cells that follow, how a client is installed."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
     python .ci/frameworks/play.py [CLIENT ...] [--mode MODE ...] [--cache DIR] [--scenarios FILE]
 
-Each client is installed from its lock into the cache. A cell is one way to play it: a tool mode, an API, plain
-or streamed, a variant of its program. README.md says what is in a client's folder. Exit code 1 if a cell differs.
+Each client is installed from its lock into the cache. A cell is one way to play it: a tool mode, an API,
+plain or streamed, a variant of its program. README.md says what is in a client's folder.
+Exit code 1 if a cell is not as expected.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ SAYS_NOTHING = re.compile(r"a fault of the proxy")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What all cells have in common: the options that choose the sessions, where logs go, how much is told."""
+    """What all cells have in common: the options that choose the sessions, where logs go, what is told."""
 
     scenarios: Sequence[str]
     logs: Path
@@ -182,7 +183,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("client", nargs="*", metavar="CLIENT", help=", ".join(client_names()))
     parser.add_argument("--mode", nargs="+", choices=["setup", *MODES], default=["setup", *MODES])
-    parser.add_argument("--api", nargs="+", choices=["chat", "responses"], default=["", "chat", "responses"])
+    parser.add_argument("--api", nargs="+", choices=["chat", "responses"], default=["chat", "responses"])
     cache = Path(tempfile.gettempdir()) / "wildproxy-frameworks"
     parser.add_argument("--cache", type=Path, default=cache, help="where clients are installed, and logs are")
     parser.add_argument("--scenarios", metavar="FILE", help="play the first two sessions of this file")
@@ -207,7 +208,7 @@ def main() -> int:
                 missing += 1
                 print(error, flush=True)
                 continue
-            wanted = [cell for cell in cells(client, chosen.mode) if cell.api in chosen.api]
+            wanted = [cell for cell in cells(client, chosen.mode) if cell.api in ("", *chosen.api)]
             played += [pool.submit(judge_cell, cell, place, task) for cell in wanted]
     different = sum(not it.result() for it in played)
     print(f"{len(played)} cells, {different} not as expected; {missing} clients that could not be played")

@@ -104,6 +104,8 @@ def _facts(document: Document, zone: tzinfo | None) -> Iterator[tuple[str, str]]
     yield "tokens", _tokens(document)
     yield "side call", document["reason"] or ""
     yield "changes", ", ".join(map(text_of, document["changes"] or ()))
+    for finding in document["findings"] or ():
+        yield "finding", f"turn {finding['turn']}: {finding['what']}: {finding['detail']}"
     yield "key", document["key_hash"] or ""
     yield "parent", document["parent_id"] or ""
     for child in document["provider_exchanges"]:

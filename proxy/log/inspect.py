@@ -164,8 +164,8 @@ _EXCHANGE = """SELECT exchanges.id, side, parent_id, exchanges.run_id, runs.name
     correlation, reason, method, path, started_at, finished_at, delivered_at, time_to_first_chunk,
     finish_state, status, error_type, error, stream, request_model, response_model, response_id,
     finish_reasons, input_tokens, output_tokens, key_hash, request_sha256, request_headers,
-    response_headers, changes, exchanges.body AS parameters, tool_lists.body AS tools, message_count,
-    tip, messages.body AS answer, raw
+    response_headers, changes, findings, exchanges.body AS parameters, tool_lists.body AS tools,
+    message_count, tip, messages.body AS answer, raw
     FROM exchanges LEFT JOIN runs ON runs.id = exchanges.run_id
     LEFT JOIN sessions ON sessions.id = exchanges.session_id
     LEFT JOIN turns ON turns.session_id = exchanges.session_id AND turns.turn = exchanges.turn
@@ -177,6 +177,7 @@ _JSON_COLUMNS = (
     "request_headers",
     "response_headers",
     "changes",
+    "findings",
     "parameters",
     "tools",
     "answer",

@@ -1,1 +1,1 @@
-"""A session in the terminal, from another process: `follow` reads, `events` and `lines` are pure."""
+"""A session in the terminal, from another process: `follow` reads, the rest is pure but for `cli`."""

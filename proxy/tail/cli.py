@@ -55,9 +55,9 @@ def tail(
 ) -> None:
     """Show what happens in the sessions of a log, also while they are played.
 
-    A line for each user turn, assistant text, tool call, observation, step's verdict and
-    provider call: time, session, TASK.TURN, who, what. With --follow a log that is not
-    there yet is waited for.
+    A line for each user turn, assistant text, tool call, observation or error, step's verdict,
+    provider call and finding (what an agent lost of its own history, once): time, session,
+    TASK.TURN, who, what. With --follow a log that is not there yet is waited for.
 
     \b
     wildproxy tail run.db                       what the newest run has done

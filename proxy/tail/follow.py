@@ -15,7 +15,8 @@ from typing import Any
 from proxy.log.database import reading
 from proxy.log.errors import LogError
 from proxy.log.inspect import find_run
-from proxy.tail.events import Event, Place, Reader, RunBegun
+from proxy.tail.events import Event, Place, RunBegun
+from proxy.tail.reader import Reader
 
 ALL_RUNS = "all"
 WINDOW = 1000
@@ -205,7 +206,7 @@ _EXCHANGE_AT = "coalesce(finished_at, started_at)"
 _EXCHANGES = f"""SELECT exchanges.seq, 'exchange' AS kind, {_EXCHANGE_RUN} AS run,
     sessions.name AS session, sessions.attempt, {_EXCHANGE_AT} AS at, turns.task, exchanges.turn,
     exchanges.id, side, reason, started_at, finished_at, finish_state, status, time_to_first_chunk,
-    request_model, response_model, input_tokens, output_tokens, error_type, error,
+    request_model, response_model, input_tokens, output_tokens, error_type, error, findings,
     answer.body AS answer, asked.body AS asked
     FROM exchanges LEFT JOIN sessions ON sessions.id = exchanges.session_id
     LEFT JOIN turns ON turns.session_id = exchanges.session_id AND turns.turn = exchanges.turn
@@ -227,7 +228,7 @@ _QUERIES = (
     ),
     _EXCHANGES,
 )
-_CALLS = f"""SELECT steps.seq, tool_calls.name, arguments, observation
+_CALLS = f"""SELECT steps.seq, tool_calls.name, arguments, observation, outcome
     FROM steps JOIN sessions ON sessions.id = steps.session_id
     JOIN tool_calls USING (session_id, task, step)
     WHERE {_NEW.format(table="steps", at="decided_at")} AND {_IN_RUN.format(run="sessions.run_id")}

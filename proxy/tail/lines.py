@@ -19,6 +19,7 @@ from proxy.tail.events import (
     AssistantText,
     Call,
     Event,
+    HistoryFinding,
     Observed,
     ProviderCall,
     RunBegun,
@@ -35,6 +36,7 @@ from scenarios.text import width
 WHO_COLUMNS = 11
 SESSION_COLUMNS = 40
 PLACE_COLUMNS = 4
+SERVED, REDUNDANT = "served", "redundant"
 _CONFIG = ("mode", "provider", "model", "history", "tools", "on_mismatch")
 
 
@@ -130,14 +132,17 @@ def _said(event: Event, style: Style) -> _Said:
         case ToolCalled(_, _, name, arguments):
             called = f"{one_line(name, columns)} {one_line(arguments or '', columns)}".rstrip()
             return _Said("call", called, {"fg": "yellow"})
-        case Observed(_, _, text):
-            return _Said("observation", one_line(text, style.observation_columns), _DIM)
+        case Observed():
+            return _observed(event, style)
         case Verdict():
             return _verdict(event, columns)
         case TaskEnded(_, _, ending):
             return _Said("task", one_line(ending, columns), _GOOD if ending == "closed" else _BAD)
         case ProviderCall(_, _, call):
             return _Said("provider", _call_text(call, columns), _BAD if call.failed else _DIM)
+        case HistoryFinding(_, _, turn, kind, detail):
+            found = f"turn {turn}: {one_line(kind, columns)}: {one_line(detail, columns)}"
+            return _Said("finding", found, _ASIDE)
         case SideCall(_, _, reason, call, answer):
             what = "" if reason == RECORDED else f"{one_line(reason, columns)}; "
             ending = f" → {one_line(answer, style.observation_columns)}" if answer else ""
@@ -147,6 +152,15 @@ def _said(event: Event, style: Style) -> _Said:
             return _Said("agent", _call_text(call, columns), _BAD)
         case _:
             assert_never(event)
+
+
+def _observed(event: Observed, style: Style) -> _Said:
+    """An observation; anything but a call's own for the first time says what it is, and errors are errors."""
+    text = one_line(event.text, style.observation_columns)
+    if event.outcome in (None, SERVED):
+        return _Said("observation", text, _DIM)
+    marked = f"({one_line(event.outcome, style.observation_columns)}) {text}"
+    return _Said("observation", marked, _DIM) if event.outcome == REDUNDANT else _Said("error", marked, _BAD)
 
 
 def _verdict(event: Verdict, columns: int) -> _Said:

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 SESSION_HEADER = "x-eval-session"
 SESSION_KEY_PREFIX = "sk-eval-"
 _OWN_HEADER_PREFIX = "x-eval-"
-_CHAT = "/chat/completions"
+_ENDPOINTS = ("/chat/completions", "/responses")
 _WANTED = "give an address such as http://127.0.0.1:8000/v1"
 
 _HOP_BY_HOP = frozenset(
@@ -35,7 +35,7 @@ _REQUEST_ONLY = frozenset({"host", "content-length", "accept-encoding", "expect"
 class Endpoint:
     """A provider's base URL, taken apart.
 
-    `base` ends before `/chat/completions` and has neither user nor query in it. `query`
+    `base` ends before `/chat/completions` (or `/responses`) and has neither user nor query in it. `query`
     is added to every request. `authorization` is what a user name in the URL asks for.
     """
 
@@ -58,7 +58,9 @@ class Endpoint:
             raise ValueError(f"the provider URL is not valid: {_WANTED}") from None
         if not valid:
             raise ValueError(f"the provider URL {shown!r} lacks http:// or a host: {_WANTED}")
-        path = parts.path.rstrip("/").removesuffix(_CHAT).rstrip("/")
+        path = parts.path.rstrip("/")
+        for endpoint in _ENDPOINTS:
+            path = path.removesuffix(endpoint).rstrip("/")
         base = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
         return cls(base, parts.query, _basic(parts))
 

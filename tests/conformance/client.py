@@ -47,9 +47,14 @@ class Line:
         reader, writer = await asyncio.open_connection(host, port, limit=MAX_HEAD)
         return cls(reader, writer, patience)
 
-    async def ask(self, method: str, target: str, headers: Headers, body: bytes | None = None) -> Asking:
-        """Writes a request; what comes of it is read from what this returns."""
-        framing = [] if body is None else [("Content-Length", str(len(body)))]
+    async def ask(
+        self, method: str, target: str, headers: Headers, body: bytes | None = None, *, framed: bool = False
+    ) -> Asking:
+        """Writes a request; what comes of it is read from what this returns.
+
+        `framed`: `headers` and `body` say themselves how long the body is.
+        """
+        framing = [] if body is None or framed else [("Content-Length", str(len(body)))]
         # A proxy that refuses a large body hangs up while it is written; its answer counts.
         with suppress(ConnectionError):
             self.writer.write(head(f"{method} {target} HTTP/1.1", [*headers, *framing]) + (body or b""))

@@ -39,6 +39,7 @@ class Call:
         self.raw = gzip.decompress(raw) if value(headers, "Content-Encoding") == "gzip" else raw
         self.over = asyncio.Event()
         self.closed = False
+        """The connection ends with this call."""
         self._reader = reader
         self._writer = writer
         self._patience = patience

@@ -14,7 +14,7 @@ from tests.conformance.probe import Probe, run_probe
 from tests.conformance.probes import PROBES
 from tests.conformance.run import providing
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 CASES = [pytest.param(probe, mode, id=f"{mode}-{probe.name}") for probe in PROBES for mode in probe.modes]
 
 

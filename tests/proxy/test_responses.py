@@ -14,6 +14,7 @@ from support import scenes
 from support.driving import verdicts
 from support.playing import Answer, Proxy, history, playing, recording, soon, until
 
+from proxy.settings import PlayConfig
 from proxy.wire.sse import SSEDecoder
 
 PATH = "/s/chat/v1/responses"
@@ -228,6 +229,56 @@ async def test_a_handoff_is_given_as_a_call_and_its_result_goes_on_with_the_turn
             "tool_call_id": "call_given",
             "content": "done",
         }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("remembers", [False, True])
+async def test_calls_are_handed_to_the_agent_and_its_results_replaced(
+    provider: Any, tmp_path: Path, stream: bool, remembers: bool
+) -> None:
+    """`remembers`: the agent sends its whole history, else it leaves that to the proxy."""
+    provider.reply(calls=[("getPrice", {"thing": "lamp"}, "same")])
+    provider.reply("It costs 3.")
+    provider.reply(
+        calls=[("getPrice", {"thing": "chair"}, "same"), ("countStock", {"thing": "lamp"}, "same")]
+    )
+    provider.reply("7, and 12.")
+    async with playing(tmp_path, provider.url, play=PlayConfig(tools="relay")) as proxy:
+        client = proxy.sdk("shop")
+        items: list[Any] = []
+        response: Any = None
+        seen: list[str] = []
+        for turn in (1, 2):
+            new: list[Any] = [said(f"[[next-user-turn {turn}]]")]
+            while new:
+                items += new
+                known = {"input": items} if remembers else {"input": new}
+                if not remembers and response is not None:
+                    known["previous_response_id"] = response.id
+                request: dict[str, Any] = {"model": "m", "tools": [TOOL], **known}
+                if stream:
+                    async with client.responses.stream(**request) as events_:
+                        response = await events_.get_final_response()
+                else:
+                    response = await client.responses.create(**request)
+                items += [item.model_dump(exclude_none=True) for item in response.output]
+                calls = [item for item in response.output if item.type == "function_call"]
+                seen += [call.call_id for call in calls]
+                new = [
+                    {"type": "function_call_output", "call_id": call.call_id, "output": "the agent's own"}
+                    for call in calls
+                ]
+            assert response.output_text == ("It costs 3." if turn == 1 else "7, and 12.")
+        assert len(set(seen)) == 3
+        told = [
+            [it["content"] for it in request.body["messages"] if it["role"] == "tool"]
+            for request in provider.requests
+        ]
+        assert told[1] == ['{"price": 3, "unit": "€"}']
+        assert told[3][-2:] == ['{"price": 7}', "12 lamps"]
+        assert not any("own" in text for texts in told for text in texts)
+    found = verdicts(tmp_path / "log.db")
+    assert [found["shop", 1, task] for task in (1, 2)] == [("correct", True)] * 2
 
 
 @pytest.mark.parametrize(("field", "value"), [("background", True), ("conversation", {"id": "conv_1"})])

@@ -89,11 +89,9 @@ async def test_a_session_is_played_over_the_responses_api(
             tool["function"]["name"] for tool in scenes.TOOLS
         ]
         kinds = [it["type"] for it in second.body["input"]]
-        assert [kind for kind in kinds if kind != "reasoning"] == [
-            "message",
-            "function_call",
-            "function_call_output",
-        ]
+        assert kinds == ["message", "reasoning", "function_call", "function_call_output"]
+        assert second.body["input"][1] == reasoning
+        assert second.body["include"] == ["reasoning.encrypted_content"]
         assert second.body["input"][-1]["call_id"] == second.body["input"][-2]["call_id"]
         rows = proxy.exchanges("provider")
         assert [row["path"] for row in rows] == ["/responses"] * 2
@@ -182,3 +180,18 @@ async def test_the_simulated_provider_can_be_asked_over_the_responses_api(
     log = tmp_path / "log.db"
     await driven(log, "sim:oracle", ("bundled",), stream=stream, provider_api="responses")
     assert {label for label, _ in verdicts(log).values()} == {"correct"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_agent_over_chat_gets_no_items_of_the_providers(
+    provider: Any, tmp_path: Path, stream: bool
+) -> None:
+    answer(
+        provider,
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "secret"},
+        item("Hi."),
+    )
+    async with playing(tmp_path, provider.url, CHAT, provider_api="responses") as proxy:
+        raw = (await proxy.chat("chat", 1, stream=stream)).raw
+        assert b"Hi." in raw
+        assert b"secret" not in raw

@@ -94,3 +94,33 @@ async def without_body(bench: Bench) -> str:
     same((answer.status, answer.raw, answer.header("x-odd")), (204, b"", "1"), "the answer")
     await bench.logged(finish_state="complete", status=204)
     return "204"
+
+
+@probe("answer-binary", RECORD)
+async def binary(bench: Bench) -> str:
+    """An answer that is no text passes byte for byte and is no failure.
+
+    Source: OpenAI API reference, create speech
+    """
+    sound = bytes(range(256)) * 300
+    asked = json.dumps({"model": "voice", "input": "Hi.", "voice": "a", "user": bench.marker}).encode()
+    asking = await bench.request("POST", "/audio/speech", body=asked)
+    call = await bench.provider.call()
+    await call.answer(sound, headers=[("Content-Type", "audio/mpeg")])
+    same((await asking.answer()).raw, sound, "the answer")
+    await bench.logged(finish_state="complete", status=200)
+    return f"{len(sound)} bytes"
+
+
+@probe("answer-list", RECORD)
+async def a_list(bench: Bench) -> str:
+    """Nor is JSON that is no object a failure of an endpoint that is not chat completions.
+
+    Source: RFC 8259, section 2
+    """
+    asking = await bench.request("GET", f"/anything?mark={bench.marker}")
+    call = await bench.provider.call(marked=False)
+    await call.answer(b"[1, 2]")
+    same((await asking.answer()).raw, b"[1, 2]", "the answer")
+    await bench.logged(finish_state="complete", status=200)
+    return "[1, 2]"

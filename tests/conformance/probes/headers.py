@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.conformance.bench import Bench, check, contains, same
-from tests.conformance.chunks import completion, events, said, text_stream
-from tests.conformance.http import values
+from tests.conformance.chunks import chunk, completion, event, events, said, text_stream
+from tests.conformance.http import head, values
 from tests.conformance.probe import BOTH, RECORD, probe
 from tests.conformance.provider import EVENTS, JSON
 
@@ -148,3 +150,61 @@ async def one_connection(bench: Bench) -> str:
     await call.answer(completion({"content": "Four."}))
     same((await asking.answer()).said, "Four.", "the fourth text")
     return "4 requests on one connection"
+
+
+@probe("answer-until-close")
+async def until_close(bench: Bench) -> str:
+    """An answer that has no length and ends with its connection is whole, as a stream too.
+
+    Source: RFC 9112, section 6.3 (servers that speak HTTP/1.0)
+    """
+    for stream in (False, True):
+        own = bench.again()
+        asking = await own.ask(stream=stream)
+        call = await own.provider.call()
+        body = json.dumps(completion({"content": "Hi."})).encode()
+        parts = text_stream("Hi.") if stream else [body]
+        await call.write(head("HTTP/1.0 200 OK", [EVENTS if stream else JSON]) + b"".join(parts))
+        call.cut()
+        answer = await asking.answer()
+        text = said(events(answer.raw)) if stream else answer.said
+        same((answer.status, text), (200, "Hi."), "the answer")
+        await own.logged(finish_state="complete")
+    return "whole, in a stream and not"
+
+
+@probe("answer-after-blanks")
+async def after_blanks(bench: Bench) -> str:
+    """Blanks before JSON, by which a provider keeps a connection alive, are no part of it.
+
+    Source: RFC 8259, section 2
+    """
+    asking = await bench.ask()
+    call = await bench.provider.call()
+    body = json.dumps(completion({"content": "Hi."})).encode()
+    await call.stream(b"\n", b"  \n", body, headers=[JSON])
+    same((await asking.answer()).said, "Hi.", "the text")
+    await bench.logged(finish_state="complete")
+    return "read"
+
+
+@probe("side-by-side", RECORD)
+async def side_by_side(bench: Bench) -> str:
+    """Streams go on beside each other: one that waits holds up none.
+
+    Source: RFC 9110, section 3.3
+    """
+    asked = [await bench.ask(stream=True) for _ in range(20)]
+    calls = [await bench.provider.call() for _ in asked]
+    for call in calls:
+        await call.begin()
+        await call.send(event(chunk({"content": "first "})))
+    for asking in asked:
+        await asking.until(b"first")
+    for call in reversed(calls):
+        await call.send(*text_stream("last")[1:])
+        await call.end()
+    for asking in asked:
+        same(said(events((await asking.answer()).raw)), "first last", "the text")
+    await bench.logged(20, finish_state="complete")
+    return "20 streams at once"

@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from tests.conformance.bench import Bench, same
-from tests.conformance.chunks import completion
+from tests.conformance.chunks import completion, cut_up
+from tests.conformance.http import chunked
 from tests.conformance.probe import RECORD, probe
 
 
@@ -103,7 +104,7 @@ async def sixty_megabytes(bench: Bench) -> str:
 
 async def _large(bench: Bench, size: int) -> str:
     words = "x" * size
-    asking = await bench.ask(messages=bench.messages(words))
+    asking = await bench.ask(messages=[{"role": "system", "content": words}, *bench.messages()])
     call = await bench.provider.call()
     await call.answer(completion({"content": "Hi."}))
     answer = await asking.answer()
@@ -111,3 +112,50 @@ async def _large(bench: Bench, size: int) -> str:
     same(call.raw.count(words.encode()), 1, "how often the provider got the text")
     await bench.logged(finish_state="complete")
     return f"{len(call.raw) / 1e6:.0f} MB arrived"
+
+
+@probe("request-chunked")
+async def chunked_request(bench: Bench) -> str:
+    """A request without a length, in chunks, arrives whole.
+
+    Source: RFC 9112, section 7.1
+    """
+    body = json.dumps(bench.body()).encode()
+    pieces = b"".join(chunked(piece) for piece in (*cut_up(body, 50), b""))
+    line = await bench.line()
+    headers = bench.headers(("Content-Type", "application/json"), ("Transfer-Encoding", "chunked"))
+    asking = await line.ask("POST", f"{bench.base}/chat/completions", headers, pieces, framed=True)
+    call = await bench.provider.call()
+    await call.answer(completion({"content": "Hi."}))
+    same((await asking.answer()).said, "Hi.", "the text")
+    same(call.json["user"], bench.marker, "what the provider got")
+    await bench.logged(finish_state="complete")
+    return f"{len(body)} bytes in chunks"
+
+
+@probe("request-expects-100")
+async def expects_continue(bench: Bench) -> str:
+    """`Expect: 100-continue`, as curl sends it with a long body, holds nothing up.
+
+    Source: RFC 9110, section 10.1.1
+    """
+    asking = await bench.ask(("Expect", "100-continue"))
+    call = await bench.provider.call()
+    await call.answer(completion({"content": "Hi."}))
+    same((await asking.answer()).said, "Hi.", "the text")
+    return "200"
+
+
+@probe("request-long-header")
+async def long_header(bench: Bench) -> str:
+    """A header of 7 kB, as tokens of large organizations are, arrives.
+
+    Source: RFC 9110, section 5.4 (8 kB are common)
+    """
+    token = "x" * 7000
+    asking = await bench.ask(("X-Token", token))
+    call = await bench.provider.call()
+    await call.answer(completion({"content": "Hi."}))
+    same((await asking.answer()).status, 200, "the status")
+    same(call.header("X-Token"), token, "the header")
+    return "7 kB"

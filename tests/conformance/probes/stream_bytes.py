@@ -93,13 +93,14 @@ async def line_separators(bench: Bench) -> str:
 
 @probe("data-in-two-lines")
 async def data_in_two_lines(bench: Bench) -> str:
-    """The data lines of an event are one text; `id:`, `retry:` and other events change nothing.
+    """The data lines of an event are one text; `id:`, `retry:`, other events, no blank behind `data:`.
 
     Source: WHATWG HTML, section 9.2.6
     """
-    first, *rest = text_stream(WORDS)
+    first, second, *rest = text_stream(WORDS)
     split = first.replace(b', "object"', b',\ndata: "object"', 1)
     odd = [b"retry: 5\n", b"id: 1\n", split, b"event: ping\ndata: {}\n\n", b"data\n\n"]
+    odd.append(second.replace(b"data: ", b"data:"))
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
     await call.stream(*odd, *rest)

@@ -101,7 +101,7 @@ async def without_done(bench: Bench) -> str:
 async def without_blank_line(bench: Bench) -> str:
     """The last event of a stream counts though its blank line is missing.
 
-    Source: openai/openai-python (its decoder gives a last event without one), WHATWG HTML, section 9.2.6
+    Source: WHATWG HTML, section 9.2.6 (which would drop it: several providers leave the line out)
     """
     last = event(chunk({"content": "last"}, "stop")).rstrip(b"\n")
     asking = await bench.ask(stream=True)

@@ -43,12 +43,12 @@ def _in_pieces(index: int | None, arguments: str, **head: Any) -> list[Json]:
     return [_delta(index, **head), _delta(index, arguments[:9]), _delta(index, arguments[9:])]
 
 
-async def _stream(bench: Bench, *parts: Json | bytes) -> None:
+async def _stream(bench: Bench, *parts: Json | bytes, finish: str = "tool_calls") -> None:
     """A stream of these deltas, or bytes, is passed on and known, or judged, as FIRST and SECOND."""
     wire = [event(chunk(part)) if isinstance(part, dict) else part for part in parts]
     asking = await bench.ask(stream=True)
     call = await bench.provider.call()
-    await call.stream(*wire, event(chunk({}, "tool_calls")), DONE)
+    await call.stream(*wire, event(chunk({}, finish)), DONE)
     if bench.mode == "session":
         await _judged(bench, [FIRST, SECOND])
         same(said(events((await asking.answer()).raw)), "Done.", "the text")
@@ -143,6 +143,19 @@ async def without_index(bench: Bench) -> str:
         bench, _delta(None, FIRST, id="call_a", name=NAME), _delta(None, SECOND, id="call_b", name=NAME)
     )
     return "2 calls without an index"
+
+
+@probe("calls-odd-ends", BOTH, scenario=CALLS_SCENARIO)
+async def odd_ends(bench: Bench) -> str:
+    """Calls are calls though the finish_reason is `stop`, and though arguments begin with null.
+
+    Source: docs/how-it-works.md; OpenAI API reference, the chat completion chunk object
+    """
+    parts = [*_in_pieces(0, FIRST, id="call_a", name=NAME), *_in_pieces(1, SECOND, id="call_b", name=NAME)]
+    for part in (parts[0], parts[3]):
+        part["tool_calls"][0]["function"]["arguments"] = None
+    await _stream(bench, *parts, finish="stop")
+    return "2 calls"
 
 
 @probe("calls-of-one-id", BOTH, scenario=CALLS_SCENARIO)
@@ -264,3 +277,22 @@ async def _beside(bench: Bench, content: Json) -> None:
     if bench.log and (row := await bench.logged()):
         logged = {k: v for k, v in bench.log.message(row).items() if k == "content"}
         same(logged, content, "the logged content")
+
+
+@probe("calls-of-none", BOTH)
+async def of_none(bench: Bench) -> str:
+    """`tool_calls: []` or null, and `function_call: null`, beside a text are no calls.
+
+    Source: OpenAI API reference, the chat completion object (fields may be null)
+    """
+    kinds: list[Json] = [{"tool_calls": []}, {"tool_calls": None, "function_call": None}]
+    for none in kinds:
+        own = bench.again()
+        asking = await own.ask()
+        call = await own.provider.call()
+        await call.answer(completion({"content": "Hi.", **none}))
+        same((await asking.answer()).said, "Hi.", "the text")
+        await own.logged(finish_state="complete")
+        if own.mode == "session":
+            await own.logged_steps("ask")
+    return "a text"

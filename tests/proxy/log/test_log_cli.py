@@ -363,6 +363,14 @@ def test_an_exchange_is_shown_in_words(writer: LogWriter, path: Path) -> None:
     assert "side call      without tools\n" in said("show", path, "a3")
 
 
+def test_an_exchange_says_what_it_lacked_of_the_agent_s_history(writer: LogWriter, path: Path) -> None:
+    finding = {"turn": 1, "what": "lost_answer", "detail": f"not in the request: {EVIL}"}
+    writer.commit_blocking(*logs.opened(), logs.start("x1", findings=(finding,)), logs.start("x2"))
+    assert f"finding        turn 1: lost_answer: not in the request: {SPELT}" in said("show", path, "x1")
+    found = [json.loads(said("show", path, it, "--format", "json"))["findings"] for it in ("x1", "x2")]
+    assert found == [[finding], None]
+
+
 def test_the_raw_answer_is_printed_byte_for_byte(writer: LogWriter, path: Path) -> None:
     raw = b"data: {}\r\n\r\n\xff\x00\x1b[2J"
     writer.commit_blocking(*logs.opened(), logs.start("x1"), logs.finish("x1", raw=raw), logs.start("x2"))

@@ -12,13 +12,14 @@ import pytest
 from support import logs
 
 from proxy.log.errors import LogError
-from proxy.log.rows import ExchangeDelivered, SessionRow
+from proxy.log.rows import ExchangeDelivered, SessionRow, ToolCallRow
 from proxy.log.writer import LogWriter
 from proxy.tail.events import (
     AgentFailure,
     AssistantText,
     Call,
     Event,
+    HistoryFinding,
     Observed,
     Place,
     ProviderCall,
@@ -157,6 +158,49 @@ def test_a_turn_that_an_agent_begins_is_written_again_and_told_once(
 def test_an_agent_s_request_that_went_well_says_nothing_of_its_own(writer: LogWriter, follow: Any) -> None:
     writer.commit_blocking(logs.turn(), logs.start("x1"), logs.finish("x1"), ExchangeDelivered("x1", 8.0))
     assert list(follow().new())[2:] == [UserTurn(TURN, 3.0, "task", "words of turn 1")]
+
+
+def lacking(exchange_id: str, *findings: tuple[int, str, str], **values: Any) -> list[Any]:
+    """A provider exchange whose request lacked this of the agent's history."""
+    named = tuple({"turn": turn, "what": what, "detail": detail} for turn, what, detail in findings)
+    started = logs.start(exchange_id, side="provider", findings=named, turn=2, **values)
+    return [started, logs.finish(exchange_id)]
+
+
+def test_what_an_agent_lost_is_told_once_and_not_at_every_request(writer: LogWriter, follow: Any) -> None:
+    place = Place("r1", "shop_1.e1", 0, 2)
+    follower = follow()
+    writer.commit_blocking(logs.turn(), logs.turn(2), *lacking("p1", (1, "lost_turn", "gone")))
+    writer.commit_blocking(*lacking("p2", (1, "lost_turn", "gone for good"), (1, "lost_answer", "no text")))
+    told = [HistoryFinding(place, 5.0, 1, "lost_turn", "gone"), ProviderCall(place, 5.0, call())]
+    more = [HistoryFinding(place, 5.0, 1, "lost_answer", "no text"), ProviderCall(place, 5.0, call())]
+    assert list(follower.new())[4:] == [*told, *more]
+
+    # Another turn, or another attempt, is another finding.
+    again = lacking("p3", (1, "lost_turn", "gone"), (2, "lost_turn", "gone"))
+    second = lacking("p4", (1, "lost_turn", "x"), session_id="s2")
+    writer.commit_blocking(*again, logs.session("s2", attempt=2), logs.turn(2, session_id="s2"), *second)
+    found = [event for event in follower.new() if isinstance(event, HistoryFinding)]
+    other = Place("r1", "shop_1.e1#2", 0, 2)
+    assert found == [
+        HistoryFinding(place, 5.0, 2, "lost_turn", "gone"),
+        HistoryFinding(other, 5.0, 1, "lost_turn", "x"),
+    ]
+
+
+def test_an_answer_to_a_wrong_call_says_what_it_is(writer: LogWriter, follow: Any) -> None:
+    message = logs.call_message(("findPrice", "{}"), ("fly", "{}"))
+    calls = (
+        ToolCallRow(0, "call_0", "findPrice", "{}", '{"price": 3}', 0, "redundant"),
+        ToolCallRow(1, "call_1", "fly", "{}", "no such tool", None, "unknown_tool"),
+    )
+    writer.commit_blocking(
+        logs.turn(), logs.start("x1"), logs.step(decision="observe", message=message, calls=calls)
+    )
+    assert [event for event in follow().new() if isinstance(event, Observed)] == [
+        Observed(TURN, 6.0, '{"price": 3}', "redundant"),
+        Observed(TURN, 6.0, "no such tool", "unknown_tool"),
+    ]
 
 
 def test_a_side_call_is_told_with_its_reason_and_answer(writer: LogWriter, follow: Any) -> None:

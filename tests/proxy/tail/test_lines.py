@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from proxy.tail.events import (
     AgentFailure,
     AssistantText,
     Call,
     Event,
+    HistoryFinding,
     Observed,
     Place,
     ProviderCall,
@@ -83,6 +86,26 @@ def test_failures_and_side_calls_say_what_was_wrong() -> None:
     )
 
 
+def test_a_finding_names_the_turn_that_it_is_about() -> None:
+    found = HistoryFinding(HERE, AT, 1, "lost_answer", "not in the request: It is 3.")
+    assert line(found) == "10:20:30 1.2  finding     turn 1: lost_answer: not in the request: It is 3."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown"),
+    [
+        (None, "observation 3"),
+        ("served", "observation 3"),
+        ("redundant", "observation (redundant) 3"),
+        ("unknown_tool", "error       (unknown_tool) 3"),
+        ("invalid_arguments", "error       (invalid_arguments) 3"),
+        ("no_data", "error       (no_data) 3"),
+    ],
+)
+def test_an_answer_that_is_no_observation_of_its_own_says_what_it_is(outcome: str | None, shown: str) -> None:
+    assert line(Observed(HERE, AT, "3", outcome)) == f"10:20:30 1.2  {shown}"
+
+
 def test_tokens_that_one_side_did_not_count_are_unknown() -> None:
     assert "?→5 tokens" in line(ProviderCall(HERE, AT, Call("m", 200, "complete", None, 5, 1.0, None, None)))
 
@@ -124,6 +147,8 @@ def test_nothing_that_comes_from_outside_is_obeyed_by_a_terminal() -> None:
         AssistantText(place, AT, evil),
         ToolCalled(place, AT, evil, evil),
         Observed(place, AT, evil),
+        Observed(place, AT, evil, evil),
+        HistoryFinding(place, AT, 1, evil, evil),
         Verdict(place, AT, 0, evil, evil, evil),
         TaskEnded(place, AT, evil),
     ]

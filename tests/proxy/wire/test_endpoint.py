@@ -12,6 +12,7 @@ from proxy.wire.endpoint import Endpoint, display_url, joined, request_headers, 
         "http://host:1/v1/",
         "http://host:1/v1/chat/completions",
         " http://host:1/v1/chat/completions/ ",
+        "http://host:1/v1/responses",
         "http://host:1/v1#part",
     ],
 )
