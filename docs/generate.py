@@ -51,6 +51,7 @@ TABLES: Mapping[str, type | str] = {
     ),
     "tool_lists": "Every `tools` array once, by the hash of its JSON text.",
     "steps": rows.StepRow,
+    "handovers": rows.HandoverRow,
     "tool_calls": rows.ToolCallRow,
 }
 """What each table holds: in the words of the row that is written there, where there is one."""

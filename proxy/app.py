@@ -17,8 +17,8 @@ from proxy.giving import Giving
 from proxy.journal import Journal, Origin
 from proxy.log.errors import LogError
 from proxy.mcp import refused
-from proxy.mcp_session import give_tools, mcp_origin
-from proxy.queue import WAYS, Queue, is_fresh
+from proxy.mcp_session import MCP_PATH, give_tools, mcp_origin, tools_of
+from proxy.queue import Queue, is_fresh
 from proxy.recording import CHAT_PATH, Recorder
 from proxy.registry import QUEUED, Registry
 from proxy.requests import (
@@ -46,7 +46,6 @@ _log = logging.getLogger(__name__)
 _FAULT = "a fault of the proxy ({}): its terminal has the details"
 NO_CONTROL = "this proxy only records, so there is nothing to control: start serve with --scenarios"
 
-MCP_PATH = "/mcp"
 _PASSED_ON = re.compile(r"GET /models(/[^/]+)?|POST /embeddings")
 _DOTS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 """A path that means another one: what it leads to was not looked at."""
@@ -155,18 +154,13 @@ class Agents:
     async def _give_tools(self, visit: Visit) -> web.StreamResponse:
         """The MCP endpoint of a Session; its errors have the shape of JSON-RPC."""
         assert self._registry is not None
-        name = visit.address.session
         try:
-            player = self._registry.queued if name is None else self._registry.player(name)
-            if player is None:
-                raise ApiError(400, f"no session is open on this address: {WAYS}", code="no_session")
+            tools = tools_of(self._registry, visit)
         except ApiError as exc:
             await self._refuse(visit, exc)
             return refused(exc)
-        visit.player = player
-        player.record()
-        exchange_id = self._received(visit, json_or_none(visit.raw), mcp_origin(visit, player))
-        return await give_tools(visit.request, player, self._journal, exchange_id)
+        exchange_id = self._received(visit, json_or_none(visit.raw), mcp_origin(visit))
+        return await give_tools(visit.request, tools, self._journal, exchange_id)
 
     async def _refuse(self, visit: Visit, error: ApiError) -> None:
         """Writes down a request that was not let in, or could not be served."""

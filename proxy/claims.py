@@ -66,11 +66,13 @@ class AgentRequest:
     sha256: str = ""
 
 
-def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = False) -> Claim:
+def claim_of(
+    at: Position, body: Body, found: Found | None, *, answers: bool = False, results: bool = False
+) -> Claim:
     """What a request is. Raises ApiError for a turn that cannot be.
 
-    `found` is where it has its turn's sentinel, or words.
-    `answers`: it brings the results of calls that the agent was given to carry out.
+    `found` is where it has its turn's sentinel, or words. `results`: it brings those of calls that
+    the agent was given to carry out; `answers`: these are of its control tools.
     """
     thread = thread_of(body)
     numbered = found is not None and found.turn is not None
@@ -82,6 +84,7 @@ def claim_of(at: Position, body: Body, found: Found | None, *, answers: bool = F
         numbered=numbered,
         begun=at.begun >= turn,
         answers=answers,
+        may_be_last=results and not at.delivered,
     )
     message = found.message if found else sentinel.last_user_message(body["messages"])
     if side is None and message is None:

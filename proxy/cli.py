@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
-from proxy.play_cli import play_config, play_options, warn_of
+from proxy.play_cli import finite, given_play_options, play_config, play_options, warn_of
 
 if TYPE_CHECKING:
     from proxy.settings import Settings
@@ -133,6 +133,7 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     type=click.FloatRange(min=0, min_open=True),
     default=300.0,
     show_default=True,
+    callback=finite,
     help="Seconds an agent may take for a turn.",
 )
 @click.option("--stream/--no-stream", default=False, show_default=True, help="Let the builtin agent stream.")
@@ -163,7 +164,7 @@ def drive(
     from proxy.commands import AgentChoice, DriveOptions, RemoteProxy, run_drive
 
     choice = AgentChoice(agent, per, agent_body, stream)
-    wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout)
+    wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout, inject)
     if run_id is not None and not resume:
         raise click.UsageError("--run is the run to go on with: give --resume too, or leave it out.")
     if proxy_url is not None:
@@ -198,6 +199,7 @@ def _require(options: dict[str, Any], *names: str) -> None:
 def _refuse_beside_proxy(files: tuple[str, ...], options: dict[str, Any]) -> None:
     given = [f"--{name}" for name in ("provider", "log", "run") if options[name] is not None]
     given += ["--scenarios"] * bool(files)
+    given += given_play_options(click.get_current_context())
     if given:
         raise click.UsageError(f"{', '.join(given)}: the proxy at --proxy has its own; leave it out.")
     if not os.environ.get("EVAL_TOKEN"):

@@ -26,6 +26,7 @@ from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import PlanError, plan
 from proxy.drive.process import kill_all
 from proxy.drive.progress import Progress
+from proxy.drive.states import Inject
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
 from proxy.log.errors import LogError
@@ -75,6 +76,7 @@ class DriveOptions:
     epochs: int
     concurrency: int
     turn_timeout: float
+    inject: Inject = "sentinel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,15 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
             await _require_reachable(proxy.provider)
     choice = options.agent
     agents = chosen(
-        AgentOptions(choice.agent, choice.per, choice.body, model or DEFAULT_MODEL, choice.stream, hidden)
+        AgentOptions(
+            choice.agent,
+            choice.per,
+            choice.body,
+            model or DEFAULT_MODEL,
+            choice.stream,
+            hidden,
+            inject=options.inject,
+        )
     )
     async with _control(proxy) as control, agents as factory:
         run = await control.run()
@@ -183,6 +193,7 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
                 concurrency=options.concurrency,
                 turn_timeout=options.turn_timeout,
                 progress=progress,
+                inject=options.inject,
             )
         for line in progress.summary(report):
             click.echo(line)

@@ -5,8 +5,8 @@ Only what must change is changed, and each change is named, so that the log can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -16,10 +16,12 @@ from proxy.outcomes import FINAL_ANSWER, is_control
 from proxy.session import Session
 from proxy.settings import PlayConfig
 from scenarios.history import date_text, gold_history, released_tools
+from scenarios.replies import read_call
 
 Message = dict[str, Any]
 Body = dict[str, Any]
 
+NO_OTHER_NAMES = Offered()
 _SYSTEM_ROLES = ("system", "developer")
 _DROPPED = ("stop", "response_format")
 """With these a closing text may be cut short or never come."""
@@ -38,28 +40,40 @@ class Sending:
     body: Body
     changes: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
-    offered: Offered = field(default_factory=Offered)
+    offered: Offered = NO_OTHER_NAMES
 
 
-def provider_body(body: Body, session: Session, *, replaced_user: bool = False) -> Sending:
+def provider_body(
+    body: Body,
+    session: Session,
+    *,
+    replaced_user: bool = False,
+    last_call: bool = False,
+    remembered: Offered = NO_OTHER_NAMES,
+) -> Sending:
     """The request for the provider. Raises ApiError where the agent lacks tools that it must have.
 
     `messages`: the agent's leading messages with the Scenario's date, then with `gold` the
     earlier Tasks from their References and the current one from the proxy's own record; with
     `live` the agent's own messages, or that record of all Tasks. An agent that
     uses `functions` gets all of it in that dialect. `replaced_user` says that the turn's
-    words took the place of a whole user message, which had no sentinel.
+    words took the place of a whole user message, which had no sentinel. `last_call`: the agent asks
+    for a text at last, without the tools that it has; where it carries out the calls, it gets none.
+    `remembered` are the names under which it offered the Scenario's tools before.
     """
     config, legacy = session.config, speaks_legacy(body)
     (tools, choice), others = (_FUNCTIONS, _TOOLS) if legacy else (_TOOLS, _FUNCTIONS)
     dropped = [key for key in (*_DROPPED, *others) if key in body]
     sent = {key: value for key, value in body.items() if key not in dropped}
-    known = _known_tools(body, session)
+    known = _known_tools(body, session, remembered)
     changes = ["messages", *(["user_message"] if replaced_user else []), *dropped]
     sent["messages"], made, findings = _messages(body["messages"], session, known, legacy)
     changes += made
-    if config.agent_tools != "keep":
-        sent[tools] = _offered(body, session, config)
+    offering = _offered(body, session)
+    if last_call and config.hands_over:
+        sent.pop(choice, None)
+    elif config.agent_tools != "keep" or offering != (sent.get(tools) or []):
+        sent[tools] = offering
         changes.append(tools)
     if choice in sent and sent[choice] not in ("auto", "none"):
         sent[choice] = "auto"
@@ -82,12 +96,12 @@ def control_tools(body: Body, session: Session) -> tuple[str, ...]:
     return tuple(name for name in _names(body) if _is_kept(name, session.config) and name not in mock)
 
 
-def _known_tools(body: Body, session: Session) -> Offered:
+def _known_tools(body: Body, session: Session, remembered: Offered) -> Offered:
     """Under which names the agent offers the Scenario's tools; under their own where we put them there."""
     names = _names(body)
     if session.config.agent_tools != "keep" or (not names and session.steps):
         # A last call for a text comes without tools.
-        return Offered()
+        return remembered
     return offered(session.scenario, names)
 
 
@@ -155,28 +169,34 @@ def _legacy(messages: Sequence[Message]) -> Iterator[Message]:
     """The same conversation with `function_call`: one call a message, each followed by its result."""
     for at, message in enumerate(messages):
         calls = message.get("tool_calls")
-        if calls:
+        if isinstance(calls, list) and calls:
             results = takewhile(lambda it: it.get("role") == "tool", messages[at + 1 :])
-            told = {it["tool_call_id"]: it.get("content") for it in results}
+            told = {_id_of(it): it.get("content") for it in results}
             yield from _one_by_one(message, calls, told)
         elif message.get("role") != "tool":
             yield message
 
 
-def _one_by_one(message: Message, calls: Sequence[Message], told: Message) -> Iterator[Message]:
+def _id_of(result: Message) -> str | None:
+    found = result.get("tool_call_id")
+    return found if isinstance(found, str) else None
+
+
+def _one_by_one(
+    message: Message, calls: Sequence[Message], told: Mapping[str | None, Any]
+) -> Iterator[Message]:
     said = {key: value for key, value in message.items() if key != "tool_calls"}
-    for call in calls:
-        function = call.get("function") or call.get("custom") or {}
-        name, arguments = function.get("name"), function.get("arguments", function.get("input"))
-        yield {**said, "function_call": {"name": name, "arguments": arguments}}
-        yield {"role": "function", "name": name, "content": told.get(call["id"], "")}
+    for call in map(read_call, calls):
+        yield {**said, "function_call": {"name": call.name, "arguments": call.arguments}}
+        yield {"role": "function", "name": call.name, "content": told.get(call.id, "")}
         # What the LLM said and thought beside its calls it said once.
         said = {"role": "assistant", "content": None if said.get("content") is None else ""}
 
 
-def _offered(body: Body, session: Session, config: PlayConfig) -> list[Any]:
+def _offered(body: Body, session: Session) -> list[Any]:
     """The Scenario's tools, behind those of the agent's own that stay, in the request's dialect."""
-    mock = released_tools(session.scenario)
+    config = session.config
+    mock = [] if config.agent_tools == "keep" else released_tools(session.scenario)
     names = {tool["function"]["name"] for tool in mock}
     own = [tool for tool in _own_tools(body) if _stays(_name(tool), names, config)]
     if speaks_legacy(body):
@@ -194,11 +214,11 @@ def _own_tools(body: Body) -> list[Any]:
 
 def _stays(name: str | None, mock: set[str], config: PlayConfig) -> bool:
     if name is None:
-        return config.agent_tools == "append"
+        return config.agent_tools != "replace"
     if name in mock or name == FINAL_ANSWER:
         # By the latter smolagents' agents end a turn: the LLM's text is made such a call.
         return False
-    return config.agent_tools == "append" or _is_kept(name, config)
+    return config.agent_tools != "replace" or _is_kept(name, config)
 
 
 def _is_kept(name: str, config: PlayConfig) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ Message = dict[str, Any]
 
 _THOUGHTS = ("reasoning_content", "reasoning_items")
 """What an LLM thought, in the forms in which it may want it back."""
+_NAMELESS = "unnamed"
+"""Called where no name was said, or none that is a text."""
 
 
 def call_ids(calls: Sequence[ToolCall], known: Collection[str | None], place: str) -> list[str]:
@@ -41,11 +44,34 @@ def _own_id(place: str, position: int) -> str:
     return f"call_{hashlib.sha256(seed.encode()).hexdigest()[:24]}"
 
 
+def argument_text(arguments: Any) -> str:
+    """Arguments as others read them, whatever a provider put there."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
 def echo(message: Message, calls: Sequence[ToolCall], ids: Sequence[str]) -> Message:
-    """The assistant message as the released harness sends it back, with the ids in use."""
+    """The assistant message as the released harness sends it back, with the ids in use.
+
+    A call that breaks the protocol is made one that does not: the provider that sent it would refuse it.
+    """
     raw = message.get("tool_calls")
     if not isinstance(raw, list) or len(raw) != len(calls):
-        raw = [{"type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in calls]
+        raw = [None] * len(calls)
     thoughts = {key: message[key] for key in _THOUGHTS if message.get(key) is not None}
-    with_ids = [{**call, "id": call_id} for call, call_id in zip(raw, ids, strict=True)]
+    with_ids = [
+        {**(entry if _is_whole(entry, call) else _made(call)), "id": call_id}
+        for entry, call, call_id in zip(raw, calls, ids, strict=True)
+    ]
     return {"role": "assistant", **thoughts, "content": message.get("content"), "tool_calls": with_ids}
+
+
+def _is_whole(entry: Any, call: ToolCall) -> bool:
+    inner = (entry.get("function") or entry.get("custom")) if isinstance(entry, dict) else None
+    return isinstance(inner, dict) and bool(call.name) and isinstance(call.arguments, str)
+
+
+def _made(call: ToolCall) -> Message:
+    function = {"name": call.name or _NAMELESS, "arguments": argument_text(call.arguments)}
+    return {"type": "function", "function": function}

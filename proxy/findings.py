@@ -15,9 +15,8 @@ from proxy.live_blocks import Block
 from proxy.live_record import Known, Message, Record, squeezed, text_of
 from proxy.live_turns import sentinel_numbers
 from proxy.session import PlayedTurn
-from scenarios.replies import read_reply
+from scenarios.replies import read_call, read_reply
 from scenarios.text import clip, visible
-from scenarios.types import ToolCall
 
 What = Literal["lost_history", "lost_turn", "lost_calls", "changed_calls", "lost_answer", "changed_answer"]
 
@@ -56,25 +55,23 @@ def find_losses(
     return (*found, *seen.words(current), *seen.calls(current))
 
 
-def answer_block(blocks: Sequence[Block], turn: int, answer: str) -> int | None:
-    """Where the text that was given for a turn stands among the agent's blocks of that turn.
+def answer_block(blocks: Sequence[Block], region: range, answer: str) -> int | None:
+    """Where the text that was given for a turn stands among the agent's blocks of that turn (`regions`).
 
     It may stand inside another form: agents make it the argument of a call, or text about one.
     """
     wanted = squeezed(answer)
-    spoken = [at for at in region(blocks, turn) if _speaks(blocks[at])] if wanted else []
-    exact = [at for at in spoken if squeezed(text_of(blocks[at].message)) == wanted]
-    within = [at for at in spoken if any(wanted in text for text in _forms(blocks[at].message))]
-    return exact[0] if exact else within[-1] if within else None
+    spoken = [at for at in region if _speaks(blocks[at])] if wanted else []
+    exact = (at for at in spoken if squeezed(text_of(blocks[at].message)) == wanted)
+    within = (at for at in reversed(spoken) if any(wanted in text for text in _forms(blocks[at].message)))
+    return next(exact, next(within, None))
 
 
-def region(blocks: Sequence[Block], turn: int) -> range:
-    """The places of the blocks after the user's message of a turn, up to the next turn's."""
-    start = next((at for at, block in enumerate(blocks) if block.turn == turn), None)
-    if start is None:
-        return range(0)
-    later = (at for at in range(start + 1, len(blocks)) if blocks[at].turn is not None)
-    return range(start + 1, next(later, len(blocks)))
+def regions(blocks: Sequence[Block]) -> dict[int, range]:
+    """By turn, the places of the blocks after the user's message, up to the next turn's."""
+    starts = [(block.turn, at) for at, block in enumerate(blocks) if block.turn is not None]
+    ends = [*(at for _, at in starts[1:]), len(blocks)]
+    return {turn: range(start + 1, end) for (turn, start), end in zip(starts, ends, strict=False)}
 
 
 class _Seen:
@@ -93,11 +90,16 @@ class _Seen:
         for message in own:
             if message.get("role") == "user":
                 self._turns |= sentinel_numbers(message)
-        self._texts = [text for message in own for text in _forms(message)]
-        self._sent: dict[str, ToolCall] = {}
-        for block in blocks:
-            calls = zip(block.calls, read_reply(block.message).calls, strict=True) if block.calls else ()
-            self._sent |= {call.known.id: sent for call, sent in calls if call.known is not None}
+        self._regions = regions(blocks)
+        self._said = {squeezed(text_of(block.message)) for block in blocks if _speaks(block)}
+        self._own = own
+        self._texts: list[str] | None = None
+        self._sent = {
+            call.known.id: entry
+            for block in blocks
+            for call, entry in zip(block.calls, _entries(block), strict=True)
+            if call.known is not None
+        }
 
     def traces(self, turn: PlayedTurn) -> bool:
         return turn.number in self._turns or not turn.handed.isdisjoint(self._sent) or self._has_answer(turn)
@@ -120,7 +122,8 @@ class _Seen:
         given = self._record.answers.get(turn.number, "")
         if not squeezed(given) or self._has_answer(turn):
             return
-        spoken = [self._blocks[at] for at in region(self._blocks, turn.number) if _speaks(self._blocks[at])]
+        blocks = (self._blocks[at] for at in self._regions.get(turn.number, ()))
+        spoken = [block for block in blocks if _speaks(block)]
         texts = [text for text in (text_of(block.message) for block in spoken) if text]
         if texts:
             detail = f"given: {clip(visible(given), 80)}; sent: {clip(visible(texts[-1]), 80)}"
@@ -130,10 +133,17 @@ class _Seen:
 
     def _has_answer(self, turn: PlayedTurn) -> bool:
         answer = squeezed(self._record.answers.get(turn.number, ""))
-        return bool(answer) and any(answer in text for text in self._texts)
+        if not answer or answer in self._said:
+            return bool(answer)
+        if self._texts is None:
+            self._texts = [text for message in self._own for text in _forms(message)]
+        return any(answer in text for text in self._texts)
 
     def _changed(self, known: Known) -> bool:
-        call, sent = known.call, self._sent[known.id]
+        entry = self._sent[known.id]
+        if _is_as_it_was(entry, known.entry):
+            return False
+        call, sent = known.call, read_call(entry)
         # Some agents put their own prefix to the names of tools.
         same_name = call.name.endswith(sent.name) or sent.name.endswith(call.name)
         return not (sent.name and same_name and same_arguments(call.arguments, sent.arguments))
@@ -162,13 +172,31 @@ def _same(first: Any, second: Any) -> bool:
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
+def _is_as_it_was(sent: Message, given: Message) -> bool:
+    """Are two entries of `tool_calls` equal to the letter? Most are, and need not be read."""
+    new, old = sent.get("function"), given.get("function")
+    if not isinstance(new, dict) or not isinstance(old, dict) or not isinstance(new.get("arguments"), str):
+        return False
+    same = new["arguments"] == old.get("arguments") and new.get("name") == old.get("name")
+    return same and isinstance(new.get("name"), str) and new["name"] != ""
+
+
+def _entries(block: Block) -> Sequence[Message]:
+    """The calls of a block as entries of `tool_calls`, which the dialect of `functions` has none of."""
+    if block.calls and block.calls[0].legacy:
+        return [{"function": block.message["function_call"]}]
+    entries: Sequence[Message] = block.message["tool_calls"] if block.calls else ()
+    return entries
+
+
 def _speaks(block: Block) -> bool:
     return block.role == "assistant" and not block.known
 
 
 def _forms(message: Mapping[str, Any]) -> Iterator[str]:
     """The texts of a message without whitespace, as they stand and with escapes undone."""
-    arguments = [call.arguments for call in read_reply(message).calls]
+    has_calls = message.get("tool_calls") or message.get("function_call")
+    arguments = [call.arguments for call in read_reply(message).calls] if has_calls else []
     for text in (text_of(message), *(it for it in arguments if isinstance(it, str))):
         if text:
             yield squeezed(text)

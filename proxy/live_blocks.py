@@ -6,8 +6,10 @@ order, twice, late, or not at all, and an Observation takes the place of whateve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from proxy.live_record import Known, Message, Record, squeezed, text_of
@@ -17,6 +19,8 @@ NO_RESULT = "[no result]"
 
 _REFUSED = frozenset({"annotations", "refusal", "parsed", "audio", "cache_breakpoint"})
 """What clients echo of an answer, or add to a message, and providers refuse."""
+_ADDED = frozenset({"cache_breakpoint"})
+_CALLS = frozenset({"tool_calls", "function_call"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,15 @@ class Block:
 
     @property
     def known(self) -> tuple[Known, ...]:
-        return tuple(call.known for call in self.calls if call.known is not None)
+        return tuple([call.known for call in self.calls if call.known is not None])
+
+
+def without_calls(message: Message, changes: set[str]) -> Message:
+    """A message that is not the assistant's: it can have no calls, which providers refuse there."""
+    if _CALLS.isdisjoint(message):
+        return message
+    changes.add("dropped_call" if any(message.get(key) for key in _CALLS) else "message_keys")
+    return {key: value for key, value in message.items() if key not in _CALLS}
 
 
 def read_blocks(
@@ -61,7 +73,7 @@ def read_blocks(
     reader = _Reader(record, aliases)
     for place, message in enumerate(messages):
         reader.read(place, message)
-    blocks = [reader.closed(block) for block in reader.blocks]
+    blocks = [reader.closed(*it) for it in reader.read_so_far]
     return _without_interruptions(blocks, reader.changes), reader.changes
 
 
@@ -69,13 +81,14 @@ class _Reader:
     """Reads an agent's messages in their order; every known call is taken once."""
 
     def __init__(self, record: Record, aliases: Mapping[str, str]) -> None:
-        self.blocks: list[Block] = []
+        self.read_so_far: list[tuple[Message, int, tuple[Call, ...]]] = []
         self.changes: set[str] = set()
         self._record = record
         self._aliases = aliases
         self._taken: set[str] = set()
         self._open: dict[tuple[bool, str], int] = {}
         self._results: dict[tuple[bool, str, int], tuple[int, Message]] = {}
+        self._unsent: dict[str, deque[Known]] | None = None
 
     def read(self, place: int, message: Message) -> None:
         role = message.get("role")
@@ -84,20 +97,24 @@ class _Reader:
         elif role in ("tool", "function"):
             self._result(place, message, legacy=role == "function")
         else:
-            self.blocks.append(Block(self._without(message, {"cache_breakpoint"}), place))
+            kept = without_calls(self._without(message, _ADDED), self.changes)
+            self.read_so_far.append((kept, place, ()))
 
-    def closed(self, block: Block) -> Block:
+    def closed(self, message: Message, place: int, calls: tuple[Call, ...]) -> Block:
         """The block with its results: the agent's in their order, then those it has not sent."""
-        if not block.calls:
-            return block
-        sent = [(*self._results.get(_slot(call, block), (-1, None)), call) for call in block.calls]
-        there = sorted(((at, it, call) for at, it, call in sent if it is not None), key=lambda one: one[0])
-        results = [self._told(message, call) for _, message, call in there]
-        missing = [_made(call) for _, message, call in sent if message is None]
+        there: list[tuple[int, Message]] = []
+        missing: list[Message] = []
+        for call in calls:
+            found = self._results.get((call.legacy, call.key, place))
+            if found is None:
+                missing.append(_made(call))
+            else:
+                there.append((found[0], self._told(found[1], call)))
         if missing:
             self.changes.add("added_result")
-        until = max((at for at, _, _ in there), default=-1)
-        return replace(block, results=(*results, *missing), until=until)
+        there.sort(key=itemgetter(0))
+        until = there[-1][0] if there else -1
+        return Block(message, place, calls, (*(it for _, it in there), *missing), until)
 
     def _assistant(self, place: int, message: Message) -> None:
         cleaned = self._without(message, _REFUSED)
@@ -122,7 +139,7 @@ class _Reader:
             return
         self._taken |= {call.known.id for call in calls if call.known is not None}
         self._open |= {(call.legacy, call.key): place for call in calls}
-        self.blocks.append(Block(cleaned, place, tuple(calls)))
+        self.read_so_far.append((cleaned, place, tuple(calls)))
 
     def _entries(self, raw: Any) -> list[Message] | None:
         """The calls of an assistant message, with the record's ids; None if all were there before."""
@@ -148,17 +165,30 @@ class _Reader:
     def _with_hidden(self, entries: list[Message], seen: set[str]) -> list[Message]:
         """Puts back the calls that were taken out of a step before the agent was handed the others."""
         handed = [self._record.calls[it] for it in seen if it in self._record.calls]
-        mates = {mate.id: mate for known in handed for mate in self._record.mates(known)}
-        for mate in sorted(mates.values(), key=lambda it: (it.turn, it.step, it.place)):
-            if not mate.handed and mate.id not in seen and mate.id not in self._taken:
-                entries.insert(mate.place, mate.entry)
-                self.changes.add("hidden_steps")
+        steps = {(it.turn, it.step): it for it in handed}
+        hidden = {
+            mate.id: mate
+            for known in steps.values()
+            for mate in self._record.mates(known)
+            if not mate.handed and mate.id not in seen and mate.id not in self._taken
+        }
+        if hidden:
+            self.changes.add("hidden_steps")
+        for mate in sorted(hidden.values(), key=lambda it: (it.turn, it.step, it.place)):
+            entries.insert(mate.place, mate.entry)
         return entries
 
     def _by_name(self, name: str) -> Known | None:
         """The first call of this name that the agent was handed and has not yet sent: there are no ids."""
-        unsent = (it for it in self._record.calls.values() if it.handed and it.id not in self._taken)
-        return next((it for it in unsent if it.call.name == name), None)
+        if self._unsent is None:
+            self._unsent = defaultdict(deque)
+            for known in self._record.calls.values():
+                if known.handed:
+                    self._unsent[known.call.name].append(known)
+        unsent = self._unsent.get(name, deque())
+        while unsent and unsent[0].id in self._taken:
+            unsent.popleft()
+        return unsent[0] if unsent else None
 
     def _result(self, place: int, message: Message, *, legacy: bool) -> None:
         key = message.get("name" if legacy else "tool_call_id")
@@ -167,8 +197,8 @@ class _Reader:
         if at is None or (legacy, key, at) in self._results:
             self.changes.add("dropped_result")
             return
-        cleaned = self._without(message, {"cache_breakpoint"})
-        self._results[legacy, key, at] = (place, cleaned if legacy else {**cleaned, "tool_call_id": key})
+        cleaned = without_calls(self._without(message, _ADDED), self.changes)
+        self._results[legacy, key, at] = (place, {**cleaned, "name" if legacy else "tool_call_id": key})
 
     def _told(self, message: Message, call: Call) -> Message:
         """The agent's result, with what the call was really told."""
@@ -183,36 +213,28 @@ class _Reader:
             self.changes.add("tool_result")
         return {**message, "content": told}
 
-    def _without(self, message: Message, keys: Iterable[str]) -> Message:
-        kept = {key: value for key, value in message.items() if key not in keys}
-        if len(kept) != len(message):
-            self.changes.add("message_keys")
-        return kept
+    def _without(self, message: Message, keys: frozenset[str]) -> Message:
+        """A copy of the message without these keys."""
+        if keys.isdisjoint(message):
+            return dict(message)
+        self.changes.add("message_keys")
+        return {key: value for key, value in message.items() if key not in keys}
 
 
 def _without_interruptions(blocks: Sequence[Block], changes: set[str]) -> list[Block]:
     """Leaves out a user message that some agents repeat between a call and its result."""
     kept: list[Block] = []
-    last: Block | None = None
+    last, until = "", -1
     for block in blocks:
         if block.role == "user":
-            if last is not None and _interrupts(block, last, kept):
+            text = squeezed(text_of(block.message))
+            if text and text == last and until > block.place:
                 changes.add("dropped_repeat")
                 continue
-            last = block
+            last, until = text, -1
+        until = max(until, block.until)
         kept.append(block)
     return kept
-
-
-def _interrupts(block: Block, last: Block, before: Sequence[Block]) -> bool:
-    text = squeezed(text_of(block.message))
-    if not text or text != squeezed(text_of(last.message)):
-        return False
-    return any(last.place < it.place and it.until > block.place for it in before)
-
-
-def _slot(call: Call, block: Block) -> tuple[bool, str, int]:
-    return call.legacy, call.key, block.place
 
 
 def _made(call: Call) -> Message:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from proxy.live_blocks import Block
 from proxy.live_record import Message, squeezed, text_of
@@ -67,26 +66,26 @@ def _numbers(blocks: Sequence[Block], turns: Sequence[PlayedTurn]) -> list[int |
         return numbers
     asked = {turn.number: squeezed(text_of(turn.asked)) for turn in turns}
     above = turns[-1].number + 1
+    called: int | None = None
     for at in range(len(blocks) - 1, -1, -1):
-        if blocks[at].role == "user":
-            number = _number(blocks[at].message, asked, above, _turn_of_calls(blocks, at))
+        block = blocks[at]
+        if block.role == "user":
+            number = _number(block.message, asked, above, called)
             numbers[at] = number
-            above = above if number is None else number
+            above, called = above if number is None else number, None
+        else:
+            called = next((known.turn for known in block.known), called)
+    placed = set(numbers)
+    users = [at for at, block in enumerate(blocks) if block.role == "user"]
     for turn in reversed(turns):
-        if turn.number not in numbers:
-            _find_by_words(blocks, numbers, turn, last=turn is turns[-1])
+        if turn.number not in placed:
+            _find_by_words(blocks, users, numbers, turn, last=turn is turns[-1])
     return numbers
-
-
-def _turn_of_calls(blocks: Sequence[Block], at: int) -> int | None:
-    """The turn of the first known call after a user message and before the next one."""
-    followed = takewhile(lambda block: block.role != "user", blocks[at + 1 :])
-    return next((known.turn for block in followed for known in block.known), None)
 
 
 def _number(message: Message, asked: dict[int, str], above: int, called: int | None) -> int | None:
     """`asked` is what the agent sent for each turn, `above` the turn of the message that comes next,
-    `called` that of the calls in between.
+    `called` that of the first known call in between.
     """
     named = sentinel_numbers(message)
     found = find([message])
@@ -103,19 +102,26 @@ def _number(message: Message, asked: dict[int, str], above: int, called: int | N
 
 
 def _find_by_words(
-    blocks: Sequence[Block], numbers: list[int | None], turn: PlayedTurn, *, last: bool
+    blocks: Sequence[Block],
+    users: Sequence[int],
+    numbers: list[int | None],
+    turn: PlayedTurn,
+    *,
+    last: bool,
 ) -> None:
-    """Looks for a turn by its words, but only if its agent knew them, between the turns around it."""
-    after = max((at for at, it in enumerate(numbers) if it is not None and it < turn.number), default=-1)
-    before = min(
-        (at for at, it in enumerate(numbers) if it is not None and it > turn.number), default=len(blocks)
-    )
+    """Looks for a turn by its words, but only if its agent knew them, between the turns around it.
+
+    `users` are the places of the user's blocks, `numbers` the turns of all blocks as far as known.
+    """
+    placed = [(at, number) for at in users if (number := numbers[at]) is not None]
+    after = max((at for at, number in placed if number < turn.number), default=-1)
+    before = min((at for at, number in placed if number > turn.number), default=len(blocks))
     said = squeezed(text_of(turn.said))
     knew = find_words([turn.asked], turn.words, turn.number) is not None
     found = [
         at
-        for at in range(after + 1, before)
-        if blocks[at].role == "user"
+        for at in users
+        if after < at < before
         and numbers[at] is None
         and (
             (said and squeezed(text_of(blocks[at].message)) == said)

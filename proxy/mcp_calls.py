@@ -7,14 +7,13 @@ call in the record, and the Observation is the one that the Step was judged to h
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from proxy.refusals import refusal
 from proxy.session import Message, Session
 from scenarios.assign import agreement, parse_arguments
-from scenarios.live import Progress, begin_task, take
 from scenarios.replies import read_reply
-from scenarios.types import Reply, ToolCall
+from scenarios.types import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +29,19 @@ def answer_to(session: Session, call: ToolCall, fetched: Collection[str]) -> Fou
 
     Frameworks fill in defaults and drop what they do not know: of the calls of that tool whose answer
     was not fetched yet, the one that agrees best is meant, of the others only an equal one. A call that
-    the LLM did not make is told what a tool would say, and moves nothing.
+    the LLM did not make moves nothing, and learns nothing: it is told that there is no data.
     """
     arguments = parse_arguments(call.arguments)
-    known = [(made, text) for made, text in _handed(session) if made.name == call.name]
-    waiting = [it for it in known if it[0].id not in fetched]
+    known = [(made, text) for made, text in _handed(session, 1) if made.name == call.name]
+    now = {made.id for made, _ in _handed(session, session.task_from)}
+    waiting = [it for it in known if it[0].id in now and it[0].id not in fetched]
     again = [it for it in known if _agrees(it[0], arguments) == 1.0]
     if waiting and (not again or any(it in waiting for it in again)):
         made, text = max(waiting, key=lambda it: _agrees(it[0], arguments))
         return Found(text, made.id)
     if again:
         return Found(again[-1][1], again[-1][0].id)
-    return Found(_beside(session, call))
+    return Found(refusal(session.scenario.tools, call)[1])
 
 
 def _agrees(made: ToolCall, arguments: object) -> float:
@@ -49,10 +49,10 @@ def _agrees(made: ToolCall, arguments: object) -> float:
     return agreement(arguments, expected if isinstance(expected, dict) else {})
 
 
-def _handed(session: Session) -> Iterator[tuple[ToolCall, str]]:
-    """The calls of the current Task that the agent was given, each with what it was told."""
+def _handed(session: Session, since: int) -> Iterator[tuple[ToolCall, str]]:
+    """The calls that the agent was given from turn `since` on, each with what it was told."""
     for turn in session.record:
-        if turn.number >= session.task_from:
+        if turn.number >= since:
             told = {it["tool_call_id"]: str(it.get("content")) for it in turn.messages if _is_result(it)}
             for message in turn.messages:
                 for call in read_reply(message).calls:
@@ -62,17 +62,3 @@ def _handed(session: Session) -> Iterator[tuple[ToolCall, str]]:
 
 def _is_result(message: Message) -> bool:
     return message.get("role") == "tool" and isinstance(message.get("tool_call_id"), str)
-
-
-def _beside(session: Session, call: ToolCall) -> str:
-    """What the tool would say to a call that is none of the conversation's."""
-    [answer] = take(_progress(session), Reply(None, (call,))).answers
-    return answer.text if answer.text is not None else refusal(session.scenario.tools, call)[1]
-
-
-def _progress(session: Session) -> Progress:
-    """Where the Task stands; before the first turn, at the first Task."""
-    if session.progress is not None:
-        return session.progress
-    task = session.scenario.tasks[session.turn.task if session.turn else 0]
-    return replace(begin_task(session.scenario.tools, task.nodes), done=session.done | session.served)

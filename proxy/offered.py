@@ -5,7 +5,7 @@ An agent that has the tools from the proxy's MCP endpoint may have put a prefix 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
     """
     own = [tool.name for tool in scenario.tools]
     agents = list(agent_tools)
+    if (prefix := _prefix(own, agents)) is not None:
+        return Offered({name: prefix + name for name in own} if prefix else {})
     found: dict[str, list[str]] = {name: [] for name in own}
     for name in agents:
         # Of several names that it ends with, the longest is meant.
@@ -54,6 +56,13 @@ def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
             code="tools_missing",
         )
     return Offered({name: other for name, other in names.items() if name != other})
+
+
+def _prefix(own: Sequence[str], agents: Sequence[str]) -> str | None:
+    """What the agent has put before each name, if it is the same for all; "" is nothing."""
+    candidates = [name.removesuffix(own[0]) for name in agents if name.endswith(own[0])] if own else [""]
+    there = set(agents)
+    return next((it for it in sorted(candidates, key=len) if all(it + name in there for name in own)), None)
 
 
 def _listed(names: Iterable[str]) -> str:

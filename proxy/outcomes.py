@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from proxy.echo import argument_text
 from proxy.offered import Offered
 from proxy.session import TASK_OVER, Decision, Message, Served, shown
 from scenarios.replies import read_call, read_reply
@@ -23,13 +24,11 @@ FINAL_ANSWER = "final_answer"
 class Outcome:
     """A whole `chat.completion`: what every request for the turn gets.
 
-    `final` is False for calls that the agent has to carry out before the turn goes on, `control`
-    says that they are of its own control tools.
+    `final` is False for calls that the agent has to carry out before the turn goes on.
     """
 
     response: Body
     final: bool = True
-    control: bool = False
 
 
 def for_agent(response: Body, message: Message, decision: Decision, spent: Sequence[int]) -> Body:
@@ -74,20 +73,16 @@ def _without(message: Message, key: str) -> Message:
     return {name: value for name, value in message.items() if name != key}
 
 
-def handed_over(response: Body, message: Message, spent: Sequence[int], call_id: str) -> Body:
+def handed_over(response: Body, message: Message, spent: Sequence[int], ids: Sequence[str]) -> Body:
     """An answer that is nothing but control calls, as the agent gets it: to carry them out.
 
-    `spent` is as in `for_agent`. A call without an id of its own gets `call_id` and its place.
+    `spent` is as in `for_agent`; `ids` are those that the agent gets, one for each call.
     """
     entries = message.get("tool_calls")
-    if isinstance(entries, list) and entries:
-        ids = [read_call(entry).id for entry in entries]
-        own = [it if it and ids.index(it) == at else f"{call_id}{at}" for at, it in enumerate(ids)]
-        entries = [{**entry, "id": it} for entry, it in zip(entries, own, strict=True)]
-        message, reason = {**message, "tool_calls": entries}, "tool_calls"
-    else:
-        reason = "function_call"
-    return _with(response, message, reason, spent)
+    if not isinstance(entries, list) or not entries:
+        return _with(response, message, "function_call", spent)
+    entries = [{**entry, "id": it} for entry, it in zip(entries, ids, strict=True)]
+    return _with(response, {**message, "tool_calls": entries}, "tool_calls", spent)
 
 
 def to_carry_out(
@@ -103,20 +98,13 @@ def to_carry_out(
         {
             "id": it.given,
             "type": "function",
-            "function": {"name": it.call.name, "arguments": _text_of(it.call.arguments)},
+            "function": {"name": it.call.name, "arguments": argument_text(it.call.arguments)},
         }
         for it in served
     ]
     kept = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
     said = known.said({"content": None, **kept, "tool_calls": calls})
     return _with(response, said, "tool_calls", spent)
-
-
-def _text_of(arguments: Any) -> str:
-    """Arguments as clients read them, whatever a provider put there."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
 def _with(response: Body, message: Message, reason: str, spent: Sequence[int]) -> Body:

@@ -146,6 +146,9 @@ def _pass(
         return _stop(session, reason or "replied with neither text nor tool calls")
     if step.kind == "calls" and session.steps >= session.config.max_steps:
         return _stop(session, f"{session.steps} steps and not at the end: --max-steps bounds a task")
+    if isinstance(taken, Match) and step.kind in ("ask", "close") and taken.nodes != step.nodes:
+        reason = f"replied in text, taken for {'a question' if step.kind == 'ask' else 'the end'}"
+        state = None
     if any(answer.node is None or answer.redundant for answer in step.answers):
         state = None
     session = replace(session, state=state, progress=step.progress, done=step.progress.done)
@@ -196,10 +199,9 @@ def _serve(
     told: Sequence[tuple[str, int | None, Outcome]],
 ) -> tuple[Session, tuple[Served, ...]]:
     """Puts a Step and what its calls were told into the record."""
-    assert session.turn is not None
     before = (*session.past, *session.thread) if session.config.history == "live" else session.thread
     known = {it.get("tool_call_id") for it in before}
-    place = f"{session.name}\x00{session.turn.number}\x00{session.steps}"
+    place = place_of(session)
     ids = call_ids(calls, known, place)
     given = [alias_of(place, k) if session.config.hands_over else None for k in range(len(calls))]
     served = tuple(
@@ -211,6 +213,12 @@ def _serve(
     session = heard(session, echo(message, calls, ids), *results, handed=handed)
     aliases = {it.given: it.id for it in served if it.given}
     return replace(session, aliases={**session.aliases, **aliases}), served
+
+
+def place_of(session: Session) -> str:
+    """Names the Step that was judged last, like no other of the Run."""
+    assert session.turn is not None
+    return f"{session.name}\x00{session.turn.number}\x00{session.steps}"
 
 
 def _told(session: Session, node: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -144,6 +145,20 @@ def play_config(options: dict[str, Any]) -> PlayConfig:
         observations=options["observations"],
         keep_tools=tuple(options["keep_tools"]),
     )
+
+
+def given_play_options(context: click.Context) -> list[str]:
+    """The options of how Sessions are played that stand on the command line."""
+    names = ("history", "history_from", "tools", "on_mismatch", "max_steps", "agent_tools", "observations")
+    from_line = click.core.ParameterSource.COMMANDLINE
+    return [f"--{it.replace('_', '-')}" for it in names if context.get_parameter_source(it) is from_line]
+
+
+def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """A number of seconds that a clock can reach."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds.")
+    return value
 
 
 def warn_of(settings: Settings) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from proxy.handing import Handed
-from proxy.log.rows import StepRow, TaskEndRow, ToolCallRow
+from proxy.handing import Control, Handed, HandedOver, carried_out, known_by
+from proxy.log.rows import HandoverRow, StepRow, TaskEndRow, ToolCallRow
 from proxy.offered import Offered
-from proxy.outcomes import Outcome, for_agent, to_carry_out
+from proxy.outcomes import FINAL_ANSWER, Outcome, for_agent, handed_over, to_carry_out
 from proxy.play import begin, judge, open_turn
 from proxy.session import Decision, End, Message, Session
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
 from scenarios.types import ToolCall
 
 if TYPE_CHECKING:
-    from proxy.log.restore import StoredSession
+    from proxy.log.restore import StoredExchange, StoredSession
 
 
 def step_row(
@@ -70,39 +70,50 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Where a stored Session stands: the outcome of each turn, and what the agent was handed last."""
+    """Where a stored Session stands: the outcome of each turn, and what the last one's agent was handed."""
 
     session: Session
     outcomes: dict[int, Outcome]
-    handed: Handed | None = None
+    handed: HandedOver
 
 
 def replay(session: Session, stored: StoredSession) -> Replayed:
     """Plays what is stored of a Session over again. Raises ReplayError where a Step is decided otherwise."""
     outcomes: dict[int, Outcome] = {}
-    handed: Handed | None = None
+    out: Handed | None = None
     for turn in stored.turns:
-        session, handed = open_turn(session), None
+        session, out = open_turn(session), None
         if turn.turn in stored.said:
             session = begin(session, stored.said[turn.turn], stored.asked.get(turn.turn))
-        for step in (step for step in stored.steps if step.turn == turn.turn):
-            session, decision = _again(session, step)
-            given = _given(stored, turn.turn, step)
+        for happened in _happened(stored, turn.turn):
+            if isinstance(happened, HandoverRow):
+                session, out = _handed_again(session, stored, happened)
+                continue
+            session, decision = _judged_again(session, happened)
+            given = _given(stored, turn.turn, happened.exchange_id, happened.decided_at)
+            out = None
             if decision.action != "observe":
-                outcome = for_agent(given, step.message, decision, _tokens(given))
-                outcomes[turn.turn], handed = Outcome(outcome), None
+                outcomes[turn.turn] = Outcome(for_agent(given, happened.message, decision, _tokens(given)))
             elif session.config.hands_over:
-                calls = to_carry_out(given, step.message, decision.served, _tokens(given), Offered())
-                handed = _handed(stored, turn.turn, calls)
+                calls = to_carry_out(given, happened.message, decision.served, _tokens(given), Offered())
+                out = Handed(Outcome(calls, final=False))
     if len(stored.ends) > len(session.ends):
         # The last Task was left and no turn was opened after it.
         session = open_turn(session)
     ends = tuple(cast(End, end.end) for end in stored.ends)
     failed = session.task_is_open and _has_failed(stored)
-    return Replayed(replace(session, ends=ends, failed=failed), outcomes, handed)
+    return Replayed(replace(session, ends=ends, failed=failed), outcomes, _handed_over(stored, out))
 
 
-def _again(session: Session, step: StepRow) -> tuple[Session, Decision]:
+def _happened(stored: StoredSession, turn: int) -> list[StepRow | HandoverRow]:
+    """The Steps of a turn and the hand-overs between them, in order."""
+    every: tuple[StepRow | HandoverRow, ...] = (*stored.handovers, *stored.steps)
+    happened = [it for it in every if it.turn == turn]
+    # The sort keeps the order of equals: hand-overs by position, before the Step with their number.
+    return sorted(happened, key=lambda it: it.step)
+
+
+def _judged_again(session: Session, step: StepRow) -> tuple[Session, Decision]:
     content, calls = reply_of(step.message)
     name = session.name
     session, decision = judge(session, step.message, content, calls)
@@ -114,28 +125,58 @@ def _again(session: Session, step: StepRow) -> tuple[Session, Decision]:
     return session, decision
 
 
-def _handed(stored: StoredSession, turn: int, calls: Message) -> Handed:
-    """Calls that the agent was given, by the names under which it was, if it was."""
-    exchanges = [exchange for exchange in stored.exchanges if exchange.turn == turn]
-    ids = [call.id for call in reply_of(read_message(calls))[1]]
-    for exchange in exchanges:
-        if [call.id for call in reply_of(exchange.message)[1]] == ids:
-            calls = {**calls, "choices": [{**calls["choices"][0], "message": exchange.message}]}
-    asked = frozenset(exchange.request_sha256 for exchange in exchanges[-1:])
-    return Handed(Outcome(calls, final=False), control=False, asked=asked)
+def _handed_again(session: Session, stored: StoredSession, row: HandoverRow) -> tuple[Session, Handed | None]:
+    """Control calls, carried out if they were."""
+    control = Control(row.position, row.message, row.aliases)
+    session = known_by(session, control)
+    if row.results is not None:
+        return carried_out(session, control, row.results), None
+    given = _given(stored, row.turn, row.exchange_id, 0.0)
+    calls = handed_over(given, row.message, _tokens(given), list(row.aliases))
+    return session, Handed(Outcome(calls, final=False), control)
 
 
-def _given(stored: StoredSession, turn: int, step: StepRow) -> Message:
+def _handed_over(stored: StoredSession, out: Handed | None) -> HandedOver:
+    """What each request of the last turn was given to carry out, as the log has it; and what is out."""
+    given: dict[str, Outcome] = {}
+    turn = stored.turns[-1].turn if stored.turns else 0
+    for exchange in stored.exchanges:
+        calls = reply_of(exchange.message)[1]
+        if exchange.turn != turn or not calls or calls[0].name == FINAL_ANSWER:
+            continue
+        outcome = Outcome(_whole(_answer_of(exchange), exchange.message), final=False)
+        given[exchange.request_sha256] = outcome
+        if out is not None and _calls_of(out.outcome) == [(it.id, it.arguments) for it in calls]:
+            # As the agent was given them: under the names that it has for its tools.
+            out = replace(out, outcome=outcome, given=True)
+    return HandedOver(out, given, sum(row.turn == turn for row in stored.handovers))
+
+
+def _calls_of(outcome: Outcome) -> list[tuple[str | None, object]]:
+    return [(call.id, call.arguments) for call in reply_of(read_message(outcome.response))[1]]
+
+
+def _whole(response: Message, message: Message | None) -> Message:
+    choice = {**response["choices"][0], "message": message}
+    reason = "function_call" if message and message.get("function_call") else "tool_calls"
+    return {**response, "choices": [{**choice, "finish_reason": reason}]}
+
+
+def _answer_of(exchange: StoredExchange) -> Message:
+    return completion(
+        id=exchange.response_id or "",
+        created=int(exchange.started_at),
+        model=exchange.response_model or "",
+        usage=exchange.tokens,
+    )
+
+
+def _given(stored: StoredSession, turn: int, exchange_id: str, decided_at: float) -> Message:
     """What the agent was given of the turn besides its text: id, model, time and tokens."""
     for exchange in reversed(stored.exchanges):
         if exchange.turn == turn and exchange.finish_state == "complete":
-            return completion(
-                id=exchange.response_id or "",
-                created=int(exchange.started_at),
-                model=exchange.response_model or "",
-                usage=exchange.tokens,
-            )
-    return completion(id=f"chatcmpl-{step.exchange_id}", created=int(step.decided_at), model="")
+            return _answer_of(exchange)
+    return completion(id=f"chatcmpl-{exchange_id}", created=int(decided_at), model="")
 
 
 def _tokens(response: Message) -> tuple[int, int]:

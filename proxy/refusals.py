@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
+from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from scenarios.assign import parse_arguments
@@ -34,24 +36,33 @@ def refusal(tools: Sequence[Tool], call: ToolCall) -> tuple[Refusal, str]:
     arguments = parse_arguments(call.arguments)
     if not isinstance(arguments, dict):
         return "invalid_arguments", _error("invalid_arguments", "the arguments are not a JSON object")
-    if fault := _fault(as_sent(tool.parameters), arguments):
+    if fault := _fault(json.dumps(as_sent(tool.parameters)), arguments):
         return "invalid_arguments", _error("invalid_arguments", fault)
     return "no_data", _error("not_found", NO_DATA)
 
 
-def _fault(schema: Any, arguments: dict[str, Any]) -> str | None:
-    """What a schema has against the arguments; a schema that is none has nothing against any."""
-    if not isinstance(schema, dict):
-        return None
+def _fault(schema: str, arguments: dict[str, Any]) -> str | None:
+    """What a schema (JSON) has against the arguments; a schema that is none has nothing against any."""
     try:
-        Draft202012Validator.check_schema(schema)
-        error = best_match(Draft202012Validator(schema).iter_errors(arguments))
-    except (SchemaError, Unresolvable, re.error, RecursionError):
+        validator = _validator(schema)
+        error = validator and best_match(validator.iter_errors(arguments))
+    except (Unresolvable, re.error, RecursionError):
         return None
-    if error is None:
+    if not error:
         return None
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
     return f"{where.lstrip('.')}: {error.message}" if where else error.message
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: str) -> Draft202012Validator | None:
+    """Without formats, and with an empty registry: a reference to an address is not followed."""
+    value = json.loads(schema)
+    try:
+        Draft202012Validator.check_schema(value)
+    except (SchemaError, re.error, RecursionError):
+        return None
+    return Draft202012Validator(value, registry=Registry()) if isinstance(value, dict) else None
 
 
 def _error(kind: str, text: str) -> str:

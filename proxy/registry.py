@@ -42,7 +42,7 @@ class Registry:
         self._run_id = run_id
         self._journal = journal
         self._providing = providing
-        self._config = config
+        self.config = config
         self.queued: Player | None = None
         self.queued_first: str | None = None
         self._latest: dict[str, int] = {}
@@ -66,13 +66,27 @@ class Registry:
         match = _NAME.fullmatch(name)
         if match and match["scenario"] in self.scenarios:
             return self.open(match["scenario"], int(match["epoch"]))
-        raise ApiError(
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> ApiError:
+        return ApiError(
             404,
             f"no session or scenario is called {name!r}: use a base URL that ends in "
             f"/s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
             INVALID_REQUEST,
             "session_not_found",
         )
+
+    def named(self, name: str) -> tuple[Scenario, Player | None]:
+        """The Scenario that a name means, and its Session if that is there. Raises ApiError as `player`."""
+        player = self.known(name)
+        if player is not None:
+            return player.session.scenario, player
+        match = _NAME.fullmatch(name)
+        scenario = self.scenarios.get(name) or (match and self.scenarios.get(match["scenario"]))
+        if not scenario:
+            raise self._unknown(name)
+        return scenario, None
 
     def known(self, name: str | None) -> Player | None:
         """The Session that a name means, if it is there already."""
@@ -81,8 +95,14 @@ class Registry:
 
     def given_call(self, messages: Sequence[Any]) -> Player | None:
         """The Session whose agent answers a call that it was given, by the call's id."""
-        results = {m.get("tool_call_id") for m in messages if isinstance(m, dict) and m.get("role") == "tool"}
-        ids = {it for it in results if isinstance(it, str)}
+        ids = set[str]()
+        for message in reversed(messages):
+            if not isinstance(message, dict):
+                continue
+            if message.get("role") == "assistant" and not message.get("tool_calls"):
+                break  # What came before has been answered, maybe in another Session.
+            call_id = message.get("tool_call_id") if message.get("role") == "tool" else None
+            ids |= {call_id} if isinstance(call_id, str) else set()
         return next((player for player in self.players.values() if player.call_ids & ids), None)
 
     def open(self, scenario_id: str, epoch: int) -> Player:
@@ -144,7 +164,7 @@ class Registry:
         return self._add(row)
 
     def _add(self, row: SessionRow) -> Player:
-        session = Session(row.name, self.scenarios[row.scenario_id], self._config)
+        session = Session(row.name, self.scenarios[row.scenario_id], self.config)
         player = Player(row, session, self._journal, self._providing)
         self.players[row.name] = player
         self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))

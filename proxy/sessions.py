@@ -6,19 +6,21 @@ for again joins the loop that runs or gets its stored outcome, and a turn never 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from proxy import sentinel
 from proxy.claims import AgentRequest, Claim, Position, claim_of, spoken
 from proxy.conversation import Sending, control_tools, provider_body
 from proxy.deliveries import Deliveries
-from proxy.handing import Handed
+from proxy.handing import Handed, HandedOver, carried_out, hand_control
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
-from proxy.log.rows import Row, SessionRow, TurnBegunRow, TurnRow
+from proxy.log.rows import HandoverDoneRow, HandoverRow, Row, SessionRow, TurnBegunRow, TurnRow
 from proxy.loop import Loop
-from proxy.outcomes import Outcome, for_agent, handed_over, to_carry_out, without_control_calls
-from proxy.play import begin, heard, judge, open_turn, provider_failed
+from proxy.offered import Offered
+from proxy.outcomes import Outcome, for_agent, to_carry_out, without_control_calls
+from proxy.play import begin, judge, open_turn, provider_failed
 from proxy.provider import Answer
 from proxy.record import end_rows, replay, step_row
 from proxy.sentinel import Found
@@ -27,6 +29,7 @@ from proxy.threads import Thread, followed, thread_of
 from proxy.turns import ProviderFailed, Providing
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
 from proxy.wire.errors import ApiError
+from scenarios.types import ToolCall
 
 Body = dict[str, Any]
 
@@ -34,9 +37,7 @@ Body = dict[str, Any]
 class Player:
     """One Session attempt."""
 
-    def __init__(
-        self, row: SessionRow, session: Session, journal: Journal, providing: Providing
-    ) -> None:
+    def __init__(self, row: SessionRow, session: Session, journal: Journal, providing: Providing) -> None:
         self.row = row
         self.session = session
         self.main: Thread | None = None
@@ -55,14 +56,21 @@ class Player:
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._spent = (0, 0)
-        self._handed: Handed | None = None
+        self._handed = HandedOver()
         self._asked: set[str] = set()
+        self._to_give: Handed | None = None
+        self._offered = Offered()
         self._loop: Loop | None = None
 
     @property
     def turn(self) -> int:
         """The number of the last opened turn; 0 before the first."""
         return self.session.turn.number if self.session.turn else 0
+
+    @property
+    def recorded(self) -> bool:
+        """Has the log the Session?"""
+        return self._recorded
 
     @property
     def done(self) -> bool:
@@ -108,9 +116,11 @@ class Player:
             main=self.main,
             numbered=self._numbered,
         )
+        out = self._handed.out
+        results = out is not None and bool(out.results(body))
         # Only the results of control calls can come from a conversation with another prompt.
-        control = self._handed is not None and self._handed.control
-        return claim_of(at, body, found, answers=control and bool(self._results(body)))
+        answers = results and out is not None and out.control is not None
+        return claim_of(at, body, found, answers=answers, results=results)
 
     def gave(self, message: Message | None) -> None:
         """The agent was given this message."""
@@ -125,10 +135,8 @@ class Player:
 
     def spoken(self, body: Body) -> Found | None:
         """The turn whose words stand in a request without a sentinel (`drive --inject driver`)."""
-        ahead = open_turn(self.session).turn
-        words = self._words if ahead is None else {**self._words, ahead.number: ahead.words}
         asked = {turn.number: turn.asked for turn in self.session.record}
-        return spoken(body, self.turn, words, asked, self.main)
+        return spoken(body, self.turn, self._words, asked, self.main)
 
     def takes_over(self, body: Body, found: Found | None) -> bool:
         """Was the conversation so far only a call on the side of the one that begins here?
@@ -154,10 +162,11 @@ class Player:
         while True:
             if failure := self.deliveries.take_failure(number):
                 raise failure
+            if number == self.turn and (again := self._handed.again(request.body, request.sha256)):
+                return again
             if number in self._outcomes:
                 return self._outcomes[number]
-            if self._handed is not None and number == self.turn and not self._goes_on(request):
-                return self._handed.outcome
+            self._take_results(request, number)
             loop = self._loop
             if loop is not None and loop.turn != number:
                 # Requests of one Session are answered in order.
@@ -199,7 +208,7 @@ class Player:
         turn = self.session.turn
         if turn is not None and turn != before.turn:
             self._words[turn.number] = turn.words
-            self._spent, self._handed = (0, 0), None
+            self._spent, self._handed = (0, 0), HandedOver()
             rows.append(TurnRow(self.row.id, turn.number, turn.task, turn.kind, turn.words, now))
         self._journal.log.put(*rows)
 
@@ -221,22 +230,17 @@ class Player:
         if loop.outcome is not None and loop.outcome.final:
             self._outcomes[loop.turn] = loop.outcome
         elif loop.outcome is not None and loop.turn == self.turn:
-            self._handed = Handed(loop.outcome, loop.outcome.control, frozenset(self._asked))
+            handed = self._to_give if self._to_give else Handed(loop.outcome)
+            self._handed.give(handed, self._asked)
 
-    def _results(self, body: Body) -> list[Message]:
-        """The agent's results of the calls that it was given to carry out."""
-        return self._handed.results(body) if self._handed else []
-
-    def _goes_on(self, request: AgentRequest) -> bool:
-        """Does a request come after the calls that the agent was given? The LLM sees then what they gave."""
-        handed = self._handed
-        if handed is None or not handed.is_answered(request.body, request.sha256):
-            return False
-        if handed.control:
-            ids = frozenset(call.id for call in reply_of(handed.message)[1] if call.id)
-            self.session = heard(self.session, handed.message, *self._results(request.body), handed=ids)
-        self._handed = None
-        return True
+    def _take_results(self, request: AgentRequest, number: int) -> None:
+        """The agent goes on after calls that it was given: the LLM sees what its control calls gave."""
+        if number != self.turn or (handed := self._handed.close()) is None or handed.control is None:
+            return
+        control, results = handed.control, handed.results(request.body)
+        self.session = carried_out(self.session, control, results)
+        thread = self._known_by(request.claim)
+        self._journal.log.put(HandoverDoneRow(self.row.id, number, control.position, results, thread))
 
     async def _cancel_loop(self) -> None:
         if self._loop is not None:
@@ -245,9 +249,18 @@ class Player:
     async def _play(self, request: AgentRequest) -> Outcome:
         """Plays the current turn to its end; goes on after the last accepted Step."""
         self._begin(request.claim)
+        self._to_give = None
         controls = control_tools(request.body, self.session)
+        last = self.main is not None and self.main.tools and not request.claim.thread.tools
         while True:
-            sending = provider_body(request.body, self.session, replaced_user=request.claim.whole)
+            sending = provider_body(
+                request.body,
+                self.session,
+                replaced_user=request.claim.whole,
+                last_call=last,
+                remembered=self._offered,
+            )
+            self._offered = sending.offered
             try:
                 exchange_id, answer = await self._providing.step(self.row, self.turn, request, sending)
             except ProviderFailed:
@@ -260,15 +273,26 @@ class Player:
             message, control = without_control_calls(message, controls)
             if control and not reply_of(message)[1]:
                 self._journal.log.put(self._journal.answered(exchange_id, answer))
-                whole = read_message(response) or {}
-                calls = handed_over(response, whole, self._spent, f"call_{exchange_id}")
-                return Outcome(calls, final=False, control=True)
+                return self._hand_control(exchange_id, response, control)
             message = sending.offered.meant(message)
             decision = self._decide(exchange_id, answer, message)
             if decision.action != "observe":
                 return Outcome(for_agent(response, message, decision, self._spent))
             if self.session.config.hands_over:
                 return Outcome(self._to_carry_out(response, message, decision, sending), final=False)
+
+    def _hand_control(self, exchange_id: str, response: Body, calls: Sequence[ToolCall]) -> Outcome:
+        message, steps = read_message(response) or {}, self.session.steps
+        self.session, handed = hand_control(
+            self.session, response, message, calls, self._spent, self._handed.controls
+        )
+        control = handed.control
+        assert control is not None
+        aliases = dict(control.aliases)
+        row = HandoverRow(self.row.id, self.turn, control.position, steps, exchange_id, control.said, aliases)
+        self._journal.log.put(row)
+        self._to_give = handed
+        return handed.outcome
 
     def _to_carry_out(self, response: Body, message: Message, decision: Decision, sending: Sending) -> Body:
         return to_carry_out(response, message, decision.served, self._spent, sending.offered)
@@ -282,10 +306,14 @@ class Player:
         else:
             said = sentinel.fill(message, turn.words, self._words)
         self.session = begin(self.session, said, message)
-        known = self.main or claim.thread
-        thread = {"system": known.system, "tools": known.tools, "numbered": self._numbered}
+        thread = self._known_by(claim)
         asked = None if message == said else message
         self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread, asked))
+
+    def _known_by(self, claim: Claim) -> dict[str, Any]:
+        """What tells the conversation from calls on the side, for the log."""
+        known = self.main or claim.thread
+        return {"system": known.system, "tools": known.tools, "numbered": self._numbered}
 
     def _count(self, answer: Answer) -> None:
         given, made = (count or 0 for count in usage_of(answer.response))

@@ -66,6 +66,7 @@ def side_reason(
     numbered: bool,
     begun: bool,
     answers: bool = False,
+    may_be_last: bool = True,
 ) -> str | None:
     """Why a request is a side call; None if it belongs to the conversation.
 
@@ -75,11 +76,13 @@ def side_reason(
     from turn to turn (a clock in it, say) is known by being the first to ask for a turn; one
     without tools, only if the turn has a number: else it could be a title for the last one.
     `answers` says that it brings the result of a call that the agent was given to carry out:
-    after a handoff the conversation goes on with another system prompt and other tools.
+    after a handoff the conversation goes on with another system prompt and other tools. An agent
+    at its limit asks a last time without tools, which `may_be_last` says can be now: with the
+    results of calls that are out. Without them, it is a summary or a guardrail.
     """
     if thread == main or answers:
         return None
-    if main is not None and _is_last_call(main, thread):
+    if may_be_last and main is not None and _is_last_call(main, thread):
         return None
     if not prompted:
         return NO_TURN

@@ -113,13 +113,14 @@ def check(client: Client) -> None:
 
 
 def cells(client: Client, modes: Sequence[str]) -> Iterator[Cell]:
-    """All cells of these modes; a variant that sets API is played with that one alone."""
+    """All cells of these modes; a variant that sets API or STREAM is played with that alone."""
     if "setup" in modes:
         yield Cell(client, "setup")
     for mode in (mode for mode in MODES if mode in modes):
         for variant, settings in client.variants.items():
             for api in (api for api in client.apis if settings.get("API", api) == api):
-                for stream in (False, True)[: 1 + client.streaming]:
+                streams = (False, True)[: 1 + client.streaming]
+                for stream in (it for it in streams if settings.get("STREAM", str(int(it))) == str(int(it))):
                     yield Cell(client, mode, api, stream, variant)
 
 

@@ -54,8 +54,10 @@ SETUP_URL = "http://127.0.0.1:8787/s/home_6/v1"
 SETUP_ANSWER = "The lights in the kitchen and the hallway are off"
 """The address in every client's `setup`, and how the answer to its prompt begins."""
 
-TURN_TIMEOUT_S = 90
+TURN_TIMEOUT_S = {"yes": 90, "no": 30}
+"""By what is expected: an agent that stops before its turn is answered is waited for this long."""
 CELL_TIMEOUT_S = 600
+FAILURE = re.compile(r", turn \d+ (failed|timed out): ")
 SAYS_NOTHING = re.compile(r"a fault of the proxy")
 """What makes a cell broken: it says nothing of the client, also where a no is expected."""
 
@@ -83,11 +85,11 @@ def play(cell: Cell, place: Path, task: Task) -> Outcome:
     log = fresh(task.logs / ("-".join((cell.client.folder.name, *cell.words)) + ".db"))
     command = [*WILDPROXY, "drive", "--agent", shlex.join(program(cell.client, place)), *task.scenarios]
     command += ["--provider", "sim:oracle", "--tools", cell.mode]
-    command += ["--log", str(log), "--turn-timeout", str(TURN_TIMEOUT_S)]
+    command += ["--log", str(log), "--turn-timeout", str(TURN_TIMEOUT_S[cell.expected])]
     with tempfile.TemporaryDirectory() as folder:
         code, output = run(command, Path(folder), CELL_TIMEOUT_S, **cell.environment)
     log.with_suffix(".txt").write_text(output, encoding="utf-8")
-    failures = [line for line in output.splitlines() if " failed: " in line]
+    failures = [line for line in output.splitlines() if FAILURE.search(line)]
     said = failures[0] if failures else last_line(output)
     if code not in (0, 3) or SAYS_NOTHING.search(output):
         return Outcome("broken", reason=said)
@@ -118,7 +120,9 @@ def try_setup(cell: Cell, place: Path, task: Task) -> Outcome:
         file = place / "setup.mjs" if client.language == "node" else Path(folder) / "setup.py"
         file.write_text(client.setup.replace(SETUP_URL, url), encoding="utf-8")
         environ = {**DEFAULTS, **client.environment, "NO_PROXY": "127.0.0.1"}
-        code, output = run(program(client, place, file), Path(folder), TURN_TIMEOUT_S, **environ)
+        code, output = run(
+            program(client, place, file), Path(folder), TURN_TIMEOUT_S[cell.expected], **environ
+        )
     answered = code == 0 and SETUP_ANSWER in output and SETUP_URL in client.setup
     return Outcome("yes" if answered else "no", reason=last_line(output))
 

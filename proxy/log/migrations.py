@@ -170,6 +170,19 @@ _TOOL_CALL_LOG_WITH_OUTCOMES = _TOOL_CALL_LOG.replace(
     "    steps.decision AS decision,", "    tool_calls.outcome AS outcome,\n    steps.decision AS decision,"
 )
 
+_HANDOVERS = """CREATE TABLE handovers (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    position INTEGER NOT NULL,  -- in the turn, from 0
+    step INTEGER NOT NULL,      -- steps of the task before it
+    exchange_id TEXT NOT NULL REFERENCES exchanges(id) ON DELETE CASCADE,
+    message TEXT NOT NULL,      -- JSON: the assistant message in the conversation
+    aliases TEXT NOT NULL,      -- JSON object: the agent's id of a call -> its id in the message
+    results TEXT,               -- JSON array: the agent's messages with the results
+    thread TEXT,                -- JSON: what the conversation is known by from then on
+    PRIMARY KEY (session_id, turn, position)
+)"""
+
 
 def _first_schema(db: Database) -> None:
     """Tables, indexes and the view `tool_call_log`, in which all numbers count from 1.
@@ -217,6 +230,7 @@ def _live_sessions(db: Database) -> None:
     db.table("exchanges").add_column("findings", str)
     db.table("tool_calls").add_column("outcome", str)
     db.table("exchanges").create_index(["response_id"])
+    db.execute(_HANDOVERS)
     db.create_view("tool_call_log", _TOOL_CALL_LOG_WITH_OUTCOMES, replace=True)
 
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from proxy.log.database import reading
-from proxy.log.rows import RunRow, ScenarioRow, SessionRow, StepRow, TaskEndRow, ToolCallRow, TurnRow
+from proxy.log.rows import (
+    HandoverRow,
+    RunRow,
+    ScenarioRow,
+    SessionRow,
+    StepRow,
+    TaskEndRow,
+    ToolCallRow,
+    TurnRow,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,7 @@ class StoredSession:
     exchanges: tuple[StoredExchange, ...]
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
     asked: dict[int, dict[str, Any]] = field(default_factory=dict)
+    handovers: tuple[HandoverRow, ...] = ()
     thread: dict[str, Any] = field(default_factory=dict)
     tokens: tuple[int, int] = (0, 0)
 
@@ -104,6 +114,9 @@ _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correla
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
     WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
+_HANDOVERS = """SELECT session_id, turn, position, step, exchange_id, message, aliases, results,
+    handovers.thread FROM handovers JOIN sessions ON sessions.id = session_id WHERE run_id = ?
+    ORDER BY session_id, turn, position"""
 _TOKENS = """SELECT session_id, coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
     FROM exchanges WHERE run_id = ? AND side = 'provider' AND session_id IS NOT NULL GROUP BY session_id"""
 _HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
@@ -120,6 +133,7 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
 
     turns, ends = _by_session(query(_TURNS)), _by_session(query(_ENDS))
     steps, exchanges = _by_session(query(_STEPS)), _by_session(query(_EXCHANGES))
+    handovers = _by_session(query(_HANDOVERS))
     calls: dict[tuple[str, int, int], list[ToolCallRow]] = defaultdict(list)
     for session, task, step, *values in query(_CALLS):
         calls[session, task, step].append(ToolCallRow(*values))
@@ -133,7 +147,8 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
             exchanges=tuple(_exchange(exchange) for exchange in exchanges[row["id"]]),
             said={turn["turn"]: json.loads(turn["said"]) for turn in turns[row["id"]] if turn["said"]},
             asked={turn["turn"]: json.loads(turn["asked"]) for turn in turns[row["id"]] if turn["asked"]},
-            thread=_last_thread(turns[row["id"]]),
+            handovers=tuple(_handover(handover) for handover in handovers[row["id"]]),
+            thread=_last_thread([*turns[row["id"]], *handovers[row["id"]]]),
             tokens=tokens.get(row["id"], (0, 0)),
         )
         for row in query(_SESSIONS)
@@ -148,9 +163,10 @@ def _by_session(found: list[sqlite3.Row]) -> dict[str, list[sqlite3.Row]]:
     return groups
 
 
-def _last_thread(turns: list[sqlite3.Row]) -> dict[str, Any]:
-    threads = [json.loads(turn["thread"]) for turn in turns if turn["thread"]]
-    return threads[-1] if threads else {}
+def _last_thread(known: list[sqlite3.Row]) -> dict[str, Any]:
+    """Of turns, then hand-overs, each in order."""
+    threads = {row["turn"]: json.loads(row["thread"]) for row in known if row["thread"]}
+    return threads[max(threads)] if threads else {}
 
 
 def _run(row: sqlite3.Row) -> RunRow:
@@ -178,6 +194,13 @@ def _step(row: sqlite3.Row, calls: list[ToolCallRow]) -> StepRow:
         reason=reason,
         calls=tuple(calls),
     )
+
+
+def _handover(row: sqlite3.Row) -> HandoverRow:
+    session, turn, position, step, exchange, *texts = row
+    values: list[Any] = [None if text is None else json.loads(text) for text in texts]
+    message, aliases, results, thread = values
+    return HandoverRow(session, turn, position, step, exchange, message, aliases, results, thread or {})
 
 
 def _exchange(row: sqlite3.Row) -> StoredExchange:

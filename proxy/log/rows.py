@@ -199,6 +199,38 @@ class StepRow:
     calls: tuple[ToolCallRow, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HandoverRow:
+    """Calls of the agent's control tools, which are no Steps, given to it between two of them.
+
+    `position` counts them in the turn, `step` is the number of Steps of the Task before it. `message`
+    is the assistant message as it stands in the conversation, `aliases` has its call id for each id
+    that the agent was given, `results` what the agent said they gave, null until then. `thread` is what the
+    conversation is known by from then on, as in `TurnBegunRow`: a handoff may lead to another agent.
+    """
+
+    session_id: str
+    turn: int
+    position: int
+    step: int
+    exchange_id: str
+    message: dict[str, Any]
+    aliases: dict[str, str]
+    results: list[Any] | None = None
+    thread: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverDoneRow:
+    """What the agent said that its control calls gave."""
+
+    session_id: str
+    turn: int
+    position: int
+    results: list[Any]
+    thread: dict[str, Any] = field(default_factory=dict)
+
+
 Row = (
     RunRow
     | ScenarioRow
@@ -211,6 +243,8 @@ Row = (
     | ExchangeFinish
     | ExchangeDelivered
     | StepRow
+    | HandoverRow
+    | HandoverDoneRow
 )
 FINISH_STATES = (
     "complete",

@@ -73,6 +73,9 @@ _STEP = _insert("steps", "session_id task step seq turn exchange_id decided_at d
 _TOOL_CALL = _insert(
     "tool_calls", "session_id task step position tool_call_id name arguments observation node outcome"
 )
+_HANDOVER = _insert("handovers", "session_id turn position step exchange_id message aliases results thread")
+_HANDOVER_DONE = """UPDATE handovers SET results = :results, thread = :thread
+    WHERE session_id = :session_id AND turn = :turn AND position = :position"""
 _LINK = _insert("chains", "hash parent message position", "INSERT OR IGNORE")
 _CONTENT = {table: _insert(table, "hash body", "INSERT OR IGNORE") for table in ("messages", "tool_lists")}
 
@@ -102,6 +105,8 @@ class Store:
             rows.ExchangeFinish: self._finish,
             rows.ExchangeDelivered: self._delivered,
             rows.StepRow: self._step,
+            rows.HandoverRow: self._handover,
+            rows.HandoverDoneRow: self._handover_done,
         }
 
     def begin(self) -> None:
@@ -231,6 +236,18 @@ class Store:
         self._execute(_STEP, {**_fields(row), **own})
         for call in row.calls:
             self._tool_call(row, call)
+
+    def _handover(self, row: rows.HandoverRow) -> None:
+        own = {"message": self._json(row.message), "aliases": json_text(row.aliases)}
+        self._execute(_HANDOVER, {**_fields(row), **own, "results": None, "thread": None})
+
+    def _handover_done(self, row: rows.HandoverDoneRow) -> None:
+        own = {"results": self._json(row.results), "thread": json_text(row.thread)}
+        self._execute(_HANDOVER_DONE, {**_fields(row), **own})
+
+    def _json(self, value: Any) -> str:
+        """Evidence that is no text."""
+        return mask(json_text(value), self._secrets)
 
     def _tool_call(self, step: rows.StepRow, call: rows.ToolCallRow) -> None:
         own = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 from support import scenes
 
 from proxy.conversation import control_tools, provider_body
+from proxy.handing import hand_control
 from proxy.outcomes import handed_over, results_of, without_control_calls
 from proxy.play import begin, open_turn
 from proxy.session import Session
 from proxy.settings import PlayConfig, config_hash
-from proxy.wire.chat import completion, reply_of
+from proxy.wire.chat import completion, read_message, reply_of
 
 USER = {"role": "user", "content": "[[next-user-turn]]"}
 SHOP = begin(open_turn(Session("shop.e1", scenes.scenario())), {"role": "user", "content": "Hi"})
@@ -138,21 +140,26 @@ def test_a_control_call_in_the_older_dialect_is_taken_out() -> None:
 def test_the_agent_gets_the_llms_message_as_it_is_and_the_tokens_so_far() -> None:
     message = calling(call("transfer_to_sales", "a"), call("transfer_to_x", "b"), content="One moment.")
     response = completion(id="x", created=1, model="m", usage=(1, 2))
-    given = handed_over(response, message, (30, 12), "call_x")
-    assert given["choices"] == [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
+    given = handed_over(response, message, (30, 12), ["x", "y"])
+    said = calling(call("transfer_to_sales", "x"), call("transfer_to_x", "y"), content="One moment.")
+    assert given["choices"] == [{"index": 0, "message": said, "finish_reason": "tool_calls"}]
     assert given["usage"] == {"prompt_tokens": 30, "completion_tokens": 12, "total_tokens": 42}
 
 
-def test_every_call_that_is_handed_over_has_an_id_of_its_own() -> None:
+def test_control_calls_get_ids_that_no_other_call_of_the_run_has() -> None:
     message = calling(call("a", None), call("b", "x"), call("c", "x"), call("d", ""))
-    given = handed_over(completion(id="x", created=1, model="m"), message, (0, 0), "call_e")
-    calls = given["choices"][0]["message"]["tool_calls"]
-    assert [it["id"] for it in calls] == ["call_e0", "x", "call_e2", "call_e3"]
+    response = completion(id="x", created=1, model="m")
+    session, first = hand_control(SHOP, response, message, reply_of(message)[1], (0, 0), 0)
+    session, second = hand_control(session, response, message, reply_of(message)[1], (0, 0), 1)
+    ids = [it["id"] for one in (first, second) for it in read_message(one.outcome.response)["tool_calls"]]
+    assert len(set(ids)) == 8
+    assert all(re.fullmatch("call_[0-9a-f]{24}", it) for it in ids)
+    assert set(session.aliases) == set(ids)
 
 
 def test_a_handed_over_call_of_the_older_dialect_ends_in_its_own_way() -> None:
     message = {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}}
-    given = handed_over(completion(id="x", created=1, model="m"), message, (0, 0), "call_e")
+    given = handed_over(completion(id="x", created=1, model="m"), message, (0, 0), [])
     assert given["choices"] == [{"index": 0, "message": message, "finish_reason": "function_call"}]
 
 

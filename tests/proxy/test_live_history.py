@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -341,6 +343,33 @@ def test_keys_that_providers_refuse_are_taken_off() -> None:
     assert "message_keys" in result.changes
 
 
+@pytest.mark.parametrize("role", ["system", "user", "odd", "tool"])
+def test_a_message_that_is_not_the_assistants_has_no_calls(role: str) -> None:
+    """Providers refuse them there, and they have no results."""
+    calls: Message = {"tool_calls": [entry("z"), {"id": []}, 5], "function_call": {"name": "price"}}
+    other: Message = {"role": role, "content": "a: 5", **({"tool_call_id": "a"} if role == "tool" else {})}
+    own = [prompt(1), step("a")[0], {**other, **calls}]
+    result = sent(own if role != "system" else own[::-1], now(1, *step("a"), handed=["a"]))
+    assert "dropped_call" in result.changes
+    assert other in result.messages
+    assert is_acceptable(result.messages)
+
+
+@pytest.mark.parametrize("call_id", [None, "", 5, [], {}, [["a"]]])
+def test_a_call_whose_id_is_no_text_is_left_out_with_its_result(call_id: Any) -> None:
+    calls = calling({**entry("x"), "id": call_id}, entry("a"), {"function": {"name": "price"}})
+    own = [prompt(1), calls, told(call_id, "mine"), told("a", "a: 5")]
+    assert sent(own, now(1, *step("a"), handed=["a"])) == Sent(
+        (spoken(1), *step("a")), ("dropped_call", "dropped_result", "user_turn"), ()
+    )
+
+
+def test_a_function_without_a_name_has_a_result_without_one() -> None:
+    call = {"role": "assistant", "content": None, "function_call": {"name": "", "arguments": "{}"}}
+    own = [prompt(1), call, {"role": "function", "name": ["odd"], "content": "5"}]
+    assert messages(own, now(1))[2] == {"role": "function", "name": "", "content": "5"}
+
+
 def test_whether_content_is_null_or_absent_beside_calls_is_kept() -> None:
     absent = {key: value for key, value in calling(entry("a")).items() if key != "content"}
     assert messages([prompt(1), absent], now(1, *step("a"), handed=["a"]))[1] == absent
@@ -504,9 +533,14 @@ def sessions(draw: st.DrawFn) -> tuple[list[PlayedTurn], dict[str, str], list[Me
 
 
 def is_acceptable(messages: Sequence[Message]) -> bool:
-    """Every call has one result, before anything else comes, and every result a call."""
+    """Every call has one result, before anything else comes, and every result a call.
+
+    Only the assistant calls, and ids are texts.
+    """
     due: list[str] = []
     for message in messages:
+        if message.get("role") != "assistant" and not {"tool_calls", "function_call"}.isdisjoint(message):
+            return False
         if message.get("role") == "tool":
             if message["tool_call_id"] not in due:
                 return False
@@ -516,6 +550,8 @@ def is_acceptable(messages: Sequence[Message]) -> bool:
             return False
         if message.get("role") == "assistant":
             due = [call["id"] for call in message.get("tool_calls", ())]
+            if not all(isinstance(it, str) and it for it in due):
+                return False
             if len(set(due)) < len(due) or message.get("tool_calls", [0]) == []:
                 return False
     return not due
@@ -528,6 +564,7 @@ def test_a_faithful_agent_comes_to_the_whole_record(session: Any) -> None:
     result = live_messages(own, turns, aliases)
     assert (list(result.messages), result.findings) == (full, ())
     assert is_acceptable(result.messages)
+    assert live_messages(own, turns, aliases, findings=False) == result
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -542,6 +579,8 @@ def test_whatever_an_agent_loses_or_repeats_providers_accept_it(session: Any, da
     assert len(called) == len(set(called))
     again = live_messages(result.messages, turns, {})
     assert is_acceptable(again.messages)
+    unasked = live_messages([own[at] for at in places], turns, aliases, findings=False)
+    assert unasked == Sent(result.messages, result.changes, ())
 
 
 scalars = st.none() | st.booleans() | st.integers() | texts | st.sampled_from(["a", "text", "price", "x"])
@@ -575,3 +614,83 @@ def test_whatever_json_the_messages_are_nothing_is_raised(own: list[Any]) -> Non
     assert is_acceptable(result.messages)
     assert any(QUESTIONS[1] in str(it.get("content")) for it in result.messages)
     assert is_acceptable(live_messages(own, (), {}).messages)
+
+
+# How much work it is
+
+Workload = tuple[list[Message], list[PlayedTurn]]
+
+
+def user_messages(count: int) -> Workload:
+    return [user("Go on.") for _ in range(count)], [turn(1), now(2)]
+
+
+def own_calls(count: int) -> Workload:
+    return [prompt(1), *(it for n in range(count) for it in step(f"own{n}"))], [now(1)]
+
+
+def late_results(count: int) -> Workload:
+    """All results at the end, and the prompt again before each."""
+    ids = [f"c{n}" for n in range(count)]
+    calls = [it for n in ids for it in (step(n)[0], prompt(1))]
+    return [prompt(1), *calls, *(told(n, "mine") for n in ids)], [now(1)]
+
+
+def known_steps(count: int) -> Workload:
+    """Every other Step is hidden from the agent, in the turn that is over and in the current one."""
+    own, turns = [], []
+    for number, done in ((1, True), (2, False)):
+        ids = [f"c{number}.{n}" for n in range(count)]
+        own += [prompt(number), *(it for n in ids[::2] for it in step(n)), *([answer(1)] if done else [])]
+        record = [it for n in ids for it in step(n)]
+        turns.append(turn(number, *record, handed=ids[::2], done=done))
+    return own, turns
+
+
+def one_batch(count: int) -> Workload:
+    """A Step of many calls, every other one hidden; the agent sends the others one by one."""
+    ids = [f"c{n}" for n in range(count)]
+    own = [prompt(1), *(calling(entry(n)) for n in ids[::2]), *(told(n, "mine") for n in ids[::2])]
+    return own, [now(1, *step(*ids), handed=ids[::2])]
+
+
+def functions(count: int) -> Workload:
+    call = {"role": "assistant", "content": None, "function_call": {"name": "price", "arguments": "{}"}}
+    ids = [f"c{n}" for n in range(count)]
+    own = [prompt(1), *[call, {"role": "function", "name": "price", "content": "mine"}] * count]
+    return own, [now(1, *(it for n in ids for it in step(n)), handed=ids)]
+
+
+def lost_answers(count: int) -> Workload:
+    """An answer that is nowhere is looked for everywhere."""
+    own, turns = known_steps(count)
+    return [it for it in own if it != answer(1)], turns
+
+
+def work(own: list[Message], turns: list[PlayedTurn]) -> int:
+    """How many bytecodes are run: the same on every machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Callable[..., Any]:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        live_messages(own, turns, {})
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [user_messages, own_calls, late_results, known_steps, one_batch, functions, lost_answers],
+)
+def test_twice_as_long_a_conversation_is_about_twice_the_work(workload: Callable[[int], Workload]) -> None:
+    work(*workload(10))
+    few, many = work(*workload(100)), work(*workload(200))
+    assert many < 2.15 * few

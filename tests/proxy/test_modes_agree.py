@@ -14,18 +14,15 @@ from support.playing import Proxy, serving
 
 from proxy.session import SESSION_OVER
 from proxy.settings import PlayConfig
-from scenarios.load import BUNDLED, read_file
 from scoring.log import open_log
 from scoring.wildtoolbench import score_session
 
 Body = dict[str, Any]
 CarryOut = Callable[[str, Body], Awaitable[str]]
 
-IDS = [scenario.id for scenario in read_file(BUNDLED).scenarios]
 SEARCH = {"name": "search", "parameters": {"type": "object", "properties": {}}}
 OWN = [{"type": "function", "function": SEARCH}]
-    {"type": "function", "function": {"name": "search", "parameters": {"type": "object", "properties": {}}}}
-]
+SESSIONS = ("home_6", "ledger_1")
 MODES = ("intercept", "relay", "mcp")
 
 
@@ -88,11 +85,11 @@ async def played(
     """(Trajectories, verdicts) of some bundled Scenarios."""
     folder.mkdir()
     async with serving(folder, policy, environ=None, scenarios=("bundled",), play=play_config) as proxy:
-        for session in IDS[:4]:
+        for session in SESSIONS:
             await play(proxy, session, play_config.tools, prefix)
         log = open_log(proxy.log)
         trajectories = log.trajectories(proxy.run_id)
-    told = [trajectory for trajectory in trajectories if trajectory.scenario.id in IDS[:4]]
+    told = [trajectory for trajectory in trajectories if trajectory.scenario.id in SESSIONS]
     steps = [[[_reply(reply) for reply in task.replies] for task in it.tasks] for it in told]
     return steps, [[task.label for task in score_session(it).tasks] for it in told]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -319,3 +320,159 @@ async def test_after_a_restart_the_agent_goes_on_with_its_calls(provider: Any, t
         agent.messages = messages
         assert names(await agent.say("[[next-user-turn]]")) == ["getPrice", "countStock"]
         assert len(proxy.rows("SELECT * FROM steps")) == 3
+
+
+# Requests that come late, twice or from the side
+
+
+async def test_an_earlier_request_of_the_turn_gets_the_calls_that_it_got(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[CHAIR])
+    provider.reply(calls=[("getPrice", {"thing": "lamp"})])
+    async with playing(tmp_path, provider.url, scenes.TWINS, play=RELAY) as proxy:
+        agent = Agent(proxy, "twins")
+        first = await agent.say("[[next-user-turn 1]]")
+        second = await agent.go_on(result(first["tool_calls"][0]))
+        assert await agent.ask(agent.messages[:1]) == first
+        assert await agent.ask(agent.messages[:3]) == second
+        assert len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("prompts", ["numbered", "bare"])
+async def test_a_summary_after_the_answer_is_a_call_on_the_side(
+    provider: Any, tmp_path: Path, prompts: str
+) -> None:
+    provider.reply(calls=[LAMP])
+    provider.reply("A lamp costs 3.")
+    provider.reply("They talked about lamps.")
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        agent = Agent(proxy, "shop")
+        message = await agent.say("[[next-user-turn 1]]" if prompts == "numbered" else "[[next-user-turn]]")
+        await agent.go_on(result(message["tool_calls"][0]))
+        asked = [*agent.messages, {"role": "user", "content": "Summarise the conversation so far."}]
+        path = "/s/shop/v1/chat/completions"
+        answer = await proxy.send("POST", path, json={"model": "m", "messages": asked})
+        assert answer.json["choices"][0]["message"]["content"] == "They talked about lamps."
+        assert proxy.exchanges()[-1]["reason"] is not None
+        assert len(proxy.rows("SELECT * FROM steps")) == 2
+
+
+async def test_an_agent_at_its_limit_gets_a_text_and_its_llm_no_tools(provider: Any, tmp_path: Path) -> None:
+    provider.reply(calls=[LAMP])
+    provider.reply("A lamp costs 3.")
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        agent = Agent(proxy, "shop")
+        message = await agent.say("[[next-user-turn 1]]")
+        last = {"role": "user", "content": "Now give your final answer."}
+        asked = [*agent.messages, result(message["tool_calls"][0]), last]
+        answer = await proxy.send(
+            "POST", "/s/shop/v1/chat/completions", json={"model": "m", "messages": asked}
+        )
+        assert answer.json["choices"][0]["message"]["content"] == "A lamp costs 3."
+        assert "tools" not in provider.requests[1].body
+        assert [it["reason"] for it in proxy.exchanges()] == [None, None]
+
+
+async def test_killed_while_the_results_were_under_way_the_agent_is_not_given_its_calls_again(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[LAMP])
+    provider.hang()
+    provider.reply("A lamp costs 3.")
+    merged = {"role": "user", "content": "Observation: nothing"}
+    async with playing(tmp_path, provider.url, play=RELAY, abandon_after=0.0) as proxy:
+        agent = Agent(proxy, "shop")
+        await agent.say("[[next-user-turn 1]]")
+        messages = [*agent.messages, merged]
+        asked = {"model": "m", "messages": messages, "tools": OWN_TOOLS}
+        left = asyncio.ensure_future(proxy.send("POST", "/s/shop/v1/chat/completions", json=asked))
+        await provider.arrived(2)
+        left.cancel()
+        await asyncio.wait({left})
+        await proxy.finished(2)
+    async with playing(tmp_path, provider.url, play=RELAY, runs="continue") as proxy:
+        assert (await Agent(proxy, "shop").ask(messages))["content"] == "A lamp costs 3."
+
+
+async def test_a_provider_whose_ids_repeat_cannot_mix_up_two_sessions(provider: Any, tmp_path: Path) -> None:
+    sales = scenes.tool("transfer_to_sales")
+    other = {**scenes.SHOP, "id": "other"}
+    provider.script(lambda request: provider.message(request, calls=[("transfer_to_sales", {}, "call_0")]))
+    async with playing(tmp_path, provider.url, scenes.SHOP, other) as proxy:
+        given = []
+        for session in ("shop", "other"):
+            body = prompt(1, tools=[sales])
+            answer = await proxy.send("POST", f"/s/{session}/v1/chat/completions", json=body)
+            given.append(answer.json["choices"][0]["message"])
+        provider.script(lambda request: provider.message(request, "A lamp costs 3."))
+        body = prompt(1, tools=[sales])
+        body["messages"] = [{"role": "user", "content": "go on"}, given[1], result(given[1]["tool_calls"][0])]
+        await proxy.send("POST", "/v1/chat/completions", json=body)
+        sessions = proxy.rows("SELECT session_id FROM steps")
+        assert [row["session_id"].rpartition("/")[2] for row in sessions] == ["other.e1"]
+
+
+@pytest.mark.parametrize("history_mode", ["gold", "live"])
+async def test_a_handoff_survives_a_restart(provider: Any, tmp_path: Path, history_mode: Any) -> None:
+    sales = scenes.tool("transfer_to_sales")
+    provider.reply(calls=[("transfer_to_sales", {}, "call_0")])
+    provider.reply(calls=[(*LAMP, "call_0")])
+    provider.reply("A lamp costs 3.")
+    play = PlayConfig(tools="relay", history=history_mode)
+    path = "/s/shop/v1/chat/completions"
+    body = prompt(1, tools=[sales])
+    async with playing(tmp_path, provider.url, play=play) as proxy:
+        handoff = (await proxy.send("POST", path, json=body)).json["choices"][0]["message"]
+    body["messages"] += [handoff, result(handoff["tool_calls"][0], "You are sales now.")]
+    body["messages"].insert(0, {"role": "system", "content": "You sell."})
+    async with playing(tmp_path, provider.url, play=play, runs="continue") as proxy:
+        calling = (await proxy.send("POST", path, json=body)).json["choices"][0]["message"]
+        assert names(calling) == ["getPrice"]
+    body["messages"] += [calling, result(calling["tool_calls"][0])]
+    async with playing(tmp_path, provider.url, play=play, runs="continue") as proxy:
+        final = (await proxy.send("POST", path, json=body)).json["choices"][0]["message"]
+        assert final["content"] == "A lamp costs 3."
+        assert proxy.rows("SELECT ending FROM tasks") == [{"ending": "closed"}]
+    sent = provider.requests[2].body["messages"]
+    assert told(sent) == ["You are sales now.", '{"price": 3, "unit": "€"}']
+    ids = [call["id"] for message in sent for call in message.get("tool_calls") or []]
+    assert len(set(ids)) == 2
+
+
+# What providers do that break the protocol
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [None],
+        ["getPrice"],
+        [{"function": None}],
+        [{"function": {"name": 3, "arguments": "{}"}}],
+        [{"id": "x", "function": {"name": "getPrice", "arguments": {"thing": "sofa"}}}, 7],
+        {"name": "getPrice"},
+    ],
+)
+@pytest.mark.parametrize("tools", ["intercept", "relay"])
+async def test_calls_that_break_the_protocol_are_wrong_calls_and_nothing_worse(
+    provider: Any, tmp_path: Path, calls: Any, tools: Any
+) -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    provider.json({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+    provider.reply("I do not know.")
+    play = PlayConfig(tools=tools, history="live", on_mismatch="continue")
+    async with playing(tmp_path, provider.url, play=play) as proxy:
+        agent = Agent(proxy, "shop")
+        said = await agent.say("[[next-user-turn 1]]")
+        if tools == "relay":
+            said = await agent.go_on(*map(result, said["tool_calls"]))
+        assert said["content"] == "I do not know."
+        for entry in [it for m in provider.requests[1].body["messages"] for it in m.get("tool_calls") or []]:
+            assert isinstance(entry["function"]["name"], str)
+            assert isinstance(entry["function"]["arguments"], str)
+        assert {row["outcome"] for row in proxy.rows("SELECT outcome FROM tool_calls")} <= {
+            "unknown_tool",
+            "invalid_arguments",
+            "no_data",
+        }

@@ -16,10 +16,10 @@ from proxy.simulate.mistakes import MISTAKES, Decision, another_value, make_mist
 from proxy.simulate.place import Index, build_index, find_place
 from proxy.simulate.policies import parse_policy, respond
 from proxy.simulate.reply import Call, Draw, Reply
+from scenarios.arguments import check_arguments
 from scenarios.history import released_tools
 from scenarios.load import parse_record
 from scenarios.types import Scenario, Tool, ToolCall
-from scenarios.arguments import check_arguments
 from scoring.types import Reply as ScoredReply
 from scoring.wildtoolbench import score_task
 
