@@ -19,7 +19,7 @@ Message = dict[str, Any]
 
 STEPS = (20, 80, 400)
 TURNS = (1, 4)
-ROUNDS = 7
+ROUNDS = 25
 
 
 def session(

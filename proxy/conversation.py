@@ -5,7 +5,7 @@ Only what must change is changed, and each change is named, so that the log can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 from proxy.live_history import Finding, live_messages
 from proxy.offered import Offered, offered
 from proxy.outcomes import FINAL_ANSWER, is_control
-from proxy.session import Session
+from proxy.session import Session, shown
 from proxy.settings import PlayConfig
 from scenarios.history import date_text, gold_history, released_tools
-from scenarios.replies import read_call
+from scenarios.replies import read_call, read_reply
 
 Message = dict[str, Any]
 Body = dict[str, Any]
@@ -109,13 +109,14 @@ def _names(body: Body) -> list[str]:
     return [name for name in map(_name, _own_tools(body)) if name is not None]
 
 
-def leading(messages: Sequence[Any]) -> list[Message]:
-    """The agent's own messages up to its first user message."""
+def leading(messages: Sequence[Any], given: Collection[str] = ()) -> list[Message]:
+    """The agent's own messages up to its first user message; `given` are texts of its earlier turns."""
     own: list[Message] = []
     for message in messages:
         if not isinstance(message, dict) or message.get("role") in ("user", "tool", "function"):
             break
-        if message.get("tool_calls") or message.get("function_call"):
+        answered = message.get("role") == "assistant" and read_reply(message).content in given
+        if answered or message.get("tool_calls") or message.get("function_call"):
             # An agent that lost the beginning of its history: the rest of it is of earlier turns.
             break
         own.append(message)
@@ -129,7 +130,7 @@ def _messages(
     assert session.turn is not None
     changes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    own = leading(messages)
+    own = leading(messages, _given(session))
     if session.config.echoes_agent:
         live = live_messages(messages, session.record, session.aliases)
         changes, findings = live.changes, live.findings
@@ -140,6 +141,11 @@ def _messages(
         ours = [known.said(message) for message in (*past, *session.thread)]
     dated = _dated(own, date_text(session.scenario))
     return [*dated, *(_legacy(ours) if legacy else ours)], changes, findings
+
+
+def _given(session: Session) -> set[str]:
+    """The texts that ended the turns so far."""
+    return {shown(str(turn.messages[-1].get("content"))) for turn in session.record if turn.done}
 
 
 def _gold(session: Session) -> Sequence[Message]:

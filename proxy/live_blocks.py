@@ -86,6 +86,7 @@ class _Reader:
         self._record = record
         self._aliases = aliases
         self._taken: set[str] = set()
+        self._whole: set[tuple[int, int]] = set()
         self._open: dict[tuple[bool, str], int] = {}
         self._results: dict[tuple[bool, str, int], tuple[int, Message]] = {}
         self._unsent: dict[str, deque[Known]] | None = None
@@ -165,7 +166,8 @@ class _Reader:
     def _with_hidden(self, entries: list[Message], seen: set[str]) -> list[Message]:
         """Puts back the calls that were taken out of a step before the agent was handed the others."""
         handed = [self._record.calls[it] for it in seen if it in self._record.calls]
-        steps = {(it.turn, it.step): it for it in handed}
+        steps = {(it.turn, it.step): it for it in handed if (it.turn, it.step) not in self._whole}
+        self._whole |= steps.keys()
         hidden = {
             mate.id: mate
             for known in steps.values()

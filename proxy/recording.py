@@ -15,6 +15,8 @@ from proxy.respond import error_response
 from proxy.wire.answer import AnswerReader, Failure
 from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
+from proxy.wire.responses import RESPONSES_PATH
+from proxy.wire.responses_read import ResponsesReader
 
 CHAT_PATH = "/chat/completions"
 _DECODED = frozenset({"gzip", "deflate", "br", "zstd"})
@@ -38,12 +40,16 @@ class Recorder:
         of its own; None leaves the agent's as it is.
         """
         began = self._journal.now()
-        chat = path.partition("?")[0] == CHAT_PATH
+        asked = f"{request.method} {path.partition('?')[0]}"
+        chat = asked == f"POST {CHAT_PATH}"
         passing: _Passing | None = None
         try:
             async with self._provider.forward(request.method, path, _headers(request, key), raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")
-                reader = AnswerReader(forwarded.status, content_type, stream=stream, chat=chat)
+                responses = ResponsesReader() if asked == f"POST {RESPONSES_PATH}" else None
+                reader = AnswerReader(
+                    forwarded.status, content_type, stream=stream, chat=chat, responses=responses
+                )
                 passing = _Passing(self._journal, exchange_id, forwarded, reader, began)
                 return await passing.run(request)
         except ProviderFailure as exc:

@@ -11,11 +11,14 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 MODES = ("intercept", "relay", "mcp")
+SERIAL = "serial"
+"""A variant of every client, for relay: an LLM that calls one tool at a time, so the same in several steps."""
 INSTALL_TIMEOUT_S = 1800
 
 
@@ -93,7 +96,7 @@ def read_client(name: str) -> Client:
             streaming=data["streaming"],
             setup=data["setup"],
             expect=data["expect"],
-            variants={"default": {}, **data.get("variants", {})},
+            variants={"default": {}, **data.get("variants", {}), SERIAL: {"STREAM": "0"}},
             environment=data.get("environment", {}),
             node=data.get("node", ""),
         )
@@ -113,11 +116,12 @@ def check(client: Client) -> None:
 
 
 def cells(client: Client, modes: Sequence[str]) -> Iterator[Cell]:
-    """All cells of these modes; a variant that sets API or STREAM is played with that alone."""
+    """All cells of these modes. A variant that sets API or STREAM is played with that alone."""
     if "setup" in modes:
         yield Cell(client, "setup")
-    for mode in (mode for mode in MODES if mode in modes):
-        for variant, settings in client.variants.items():
+    for mode, variant in product((mode for mode in MODES if mode in modes), client.variants):
+        if variant != SERIAL or mode == "relay":
+            settings = client.variants[variant]
             for api in (api for api in client.apis if settings.get("API", api) == api):
                 streams = (False, True)[: 1 + client.streaming]
                 for stream in (it for it in streams if settings.get("STREAM", str(int(it))) == str(int(it))):

@@ -29,6 +29,7 @@ from typing import Any
 from clients import (
     HERE,
     MODES,
+    SERIAL,
     Broken,
     Cell,
     cells,
@@ -84,7 +85,7 @@ def play(cell: Cell, place: Path, task: Task) -> Outcome:
     """Drives the client's program through the sessions and scores the log."""
     log = fresh(task.logs / ("-".join((cell.client.folder.name, *cell.words)) + ".db"))
     command = [*WILDPROXY, "drive", "--agent", shlex.join(program(cell.client, place)), *task.scenarios]
-    command += ["--provider", "sim:oracle", "--tools", cell.mode]
+    command += ["--provider", "sim:serial" if cell.variant == SERIAL else "sim:oracle", "--tools", cell.mode]
     command += ["--log", str(log), "--turn-timeout", str(TURN_TIMEOUT_S[cell.expected])]
     with tempfile.TemporaryDirectory() as folder:
         code, output = run(command, Path(folder), CELL_TIMEOUT_S, **cell.environment)

@@ -32,6 +32,8 @@ class ResponsesReader:
         status = value.get("status")
         if status in (None, "completed", "incomplete"):
             return self._completion(value)
+        if status in ("queued", "in_progress"):
+            return value
         return {"error": {"message": f"the response has the status {status!r}"}}
 
     def chunk(self, event: Any) -> Any:

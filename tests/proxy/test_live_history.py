@@ -632,13 +632,14 @@ def own_calls(count: int) -> Workload:
 def late_results(count: int) -> Workload:
     """All results at the end, and the prompt again before each."""
     ids = [f"c{n}" for n in range(count)]
-    calls = [it for n in ids for it in (step(n)[0], prompt(1))]
-    return [prompt(1), *calls, *(told(n, "mine") for n in ids)], [now(1)]
+    calls = [it for call_id in ids for it in (step(call_id)[0], prompt(1))]
+    return [prompt(1), *calls, *(told(it, "mine") for it in ids)], [now(1)]
 
 
 def known_steps(count: int) -> Workload:
     """Every other Step is hidden from the agent, in the turn that is over and in the current one."""
-    own, turns = [], []
+    own: list[Message] = []
+    turns: list[PlayedTurn] = []
     for number, done in ((1, True), (2, False)):
         ids = [f"c{number}.{n}" for n in range(count)]
         own += [prompt(number), *(it for n in ids[::2] for it in step(n)), *([answer(1)] if done else [])]
@@ -655,9 +656,10 @@ def one_batch(count: int) -> Workload:
 
 
 def functions(count: int) -> Workload:
-    call = {"role": "assistant", "content": None, "function_call": {"name": "price", "arguments": "{}"}}
+    call = says(None, function_call={"name": "price", "arguments": "{}"})
+    result: Message = {"role": "function", "name": "price", "content": "mine"}
     ids = [f"c{n}" for n in range(count)]
-    own = [prompt(1), *[call, {"role": "function", "name": "price", "content": "mine"}] * count]
+    own = [prompt(1), *[call, result] * count]
     return own, [now(1, *(it for n in ids for it in step(n)), handed=ids)]
 
 

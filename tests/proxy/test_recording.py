@@ -15,6 +15,11 @@ import openai
 import pytest
 from support.playing import Answer, Proxy, locked, prompt, recording, soon
 
+from proxy.simulate.policies import parse_policy
+from proxy.simulate.server import running as simulating
+from scenarios.history import released_tools
+from scenarios.load import BUNDLED, read_file
+
 KEY = "sk-test-agent-key-1"
 HELLO: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
 
@@ -401,3 +406,40 @@ async def test_a_recording_proxy_knows_no_placeholders_and_no_sessions(provider:
         assert (await proxy.chat("any", 1)).text == "Hi."
         assert provider.requests[0].body == prompt(1)
         assert proxy.rows("SELECT * FROM sessions") == []
+
+
+# The Responses API
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_recorded_response_says_is_in_its_row(tmp_path: Path, stream: bool) -> None:
+    [scenario] = [it for it in read_file(BUNDLED).scenarios if it.id == "home_6"]
+    tools = [{**tool["function"], "type": "function"} for tool in released_tools(scenario)]
+    async with simulating([scenario], parse_policy("oracle")) as url, recording(tmp_path, url) as proxy:
+        asked: Any = {"model": "some-model", "input": scenario.tasks[0].text, "tools": tools}
+        client = proxy.sdk()
+        if stream:
+            async with client.responses.stream(**asked) as events:
+                response = await events.get_final_response()
+        else:
+            response = await client.responses.create(**asked)
+        [row] = proxy.exchanges()
+        assert (row["finish_state"], row["response_model"]) == ("complete", "some-model")
+        assert response.usage is not None
+        assert (row["input_tokens"], row["output_tokens"]) == (
+            response.usage.input_tokens,
+            response.usage.output_tokens,
+        )
+        [message] = proxy.rows("SELECT body FROM messages WHERE hash = ?", row["output_message"])
+        said = json.loads(message["body"])["tool_calls"]
+        called = [it for it in response.output if it.type == "function_call"]
+        assert [(it["id"], it["function"]["name"]) for it in said] == [(it.call_id, it.name) for it in called]
+
+
+async def test_a_response_that_is_made_in_the_background_is_no_failure(provider: Any, tmp_path: Path) -> None:
+    waiting = {"id": "resp_1", "object": "response", "status": "queued", "output": []}
+    provider.json(waiting)
+    async with recording(tmp_path, provider.url) as proxy:
+        answer = await proxy.send("POST", "/v1/responses", json={"input": "Hello", "background": True})
+        assert answer.json == waiting
+        assert proxy.exchanges()[0]["finish_state"] == "complete"

@@ -241,6 +241,7 @@ HISTORIES = {
     "whole": lambda told: told,
     "without answers": lambda told: [message for message in told if message["role"] == "user"],
     "cut off in front": lambda told: told[-1:],
+    "cut off in front of the last answer": lambda told: told[-2:],
     "edited": lambda told: [
         {**message, "content": f"{message['content']} (in short)"} if message is not told[-1] else message
         for message in told
