@@ -1,6 +1,7 @@
-"""Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log.
+"""Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log,
+`frameworks.md` and `agents.md` from the files by which real clients are tested.
 
-    python docs/generate.py            writes both
+    python docs/generate.py            writes them all
     python docs/generate.py --check    writes nothing; exit code 1 if a page differs
 
 What is written depends on the code alone, not on the terminal or on click's layout of help texts.
@@ -22,7 +23,9 @@ import click
 
 DOCS = Path(__file__).resolve().parent
 # The commands and the schema beside this file, whatever else is installed.
-sys.path.insert(0, str(DOCS.parent))
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+
+from client_pages import agents_page, frameworks_page  # noqa: E402
 
 from proxy.log import rows  # noqa: E402
 from proxy.log.database import open_for_writing  # noqa: E402
@@ -166,7 +169,12 @@ def schema_page() -> str:
         return "\n".join(_schema(connection)) + "\n"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"cli.md": cli_page, "schema.md": schema_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "schema.md": schema_page,
+    "frameworks.md": lambda: frameworks_page(NOTICE),
+    "agents.md": lambda: agents_page(NOTICE),
+}
 
 
 def _contexts(context: click.Context) -> Iterator[click.Context]:

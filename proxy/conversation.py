@@ -50,6 +50,7 @@ def provider_body(
     replaced_user: bool = False,
     last_call: bool = False,
     remembered: Offered = NO_OTHER_NAMES,
+    findings: bool = True,
 ) -> Sending:
     """The request for the provider. Raises ApiError where the agent lacks tools that it must have.
 
@@ -59,7 +60,8 @@ def provider_body(
     uses `functions` gets all of it in that dialect. `replaced_user` says that the turn's
     words took the place of a whole user message, which had no sentinel. `last_call`: the agent asks
     for a text at last, without the tools that it has; where it carries out the calls, it gets none.
-    `remembered` are the names under which it offered the Scenario's tools before.
+    `remembered` are the names under which it offered the Scenario's tools before. Without `findings`
+    none are looked for: one request of the agent can have lost nothing between two Steps.
     """
     config, legacy = session.config, speaks_legacy(body)
     (tools, choice), others = (_FUNCTIONS, _TOOLS) if legacy else (_TOOLS, _FUNCTIONS)
@@ -67,7 +69,7 @@ def provider_body(
     sent = {key: value for key, value in body.items() if key not in dropped}
     known = _known_tools(body, session, remembered)
     changes = ["messages", *(["user_message"] if replaced_user else []), *dropped]
-    sent["messages"], made, findings = _messages(body["messages"], session, known, legacy)
+    sent["messages"], made, found = _messages(body["messages"], session, known, legacy, findings)
     changes += made
     offering = _offered(body, session)
     if last_call and config.hands_over:
@@ -82,7 +84,7 @@ def provider_body(
         # Without it no tokens are counted; the agent's own stream has the usage only if it asked.
         sent["stream_options"] = {"include_usage": True}
         changes.append("stream_options")
-    return Sending(sent, tuple(changes), findings, known)
+    return Sending(sent, tuple(changes), found, known)
 
 
 def speaks_legacy(body: Body) -> bool:
@@ -124,7 +126,7 @@ def leading(messages: Sequence[Any], given: Collection[str] = ()) -> list[Messag
 
 
 def _messages(
-    messages: Sequence[Any], session: Session, known: Offered, legacy: bool
+    messages: Sequence[Any], session: Session, known: Offered, legacy: bool, looking: bool
 ) -> tuple[list[Message], tuple[str, ...], tuple[Finding, ...]]:
     """(what is sent, the names of what was changed in it, what the agent lost of it)."""
     assert session.turn is not None
@@ -132,7 +134,7 @@ def _messages(
     findings: tuple[Finding, ...] = ()
     own = leading(messages, _given(session))
     if session.config.echoes_agent:
-        live = live_messages(messages, session.record, session.aliases)
+        live = live_messages(messages, session.record, session.aliases, findings=looking)
         changes, findings = live.changes, live.findings
         own = list(takewhile(lambda it: it.get("role") in _SYSTEM_ROLES, live.messages))
         ours = list(live.messages[len(own) :])

@@ -252,6 +252,7 @@ class Player:
         self._to_give = None
         controls = control_tools(request.body, self.session)
         last = self.main is not None and self.main.tools and not request.claim.thread.tools
+        first = True
         while True:
             sending = provider_body(
                 request.body,
@@ -259,8 +260,9 @@ class Player:
                 replaced_user=request.claim.whole,
                 last_call=last,
                 remembered=self._offered,
+                findings=first,
             )
-            self._offered = sending.offered
+            self._offered, first = sending.offered, False
             try:
                 exchange_id, answer = await self._providing.step(self.row, self.turn, request, sending)
             except ProviderFailed:

@@ -18,7 +18,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 MODES = ("intercept", "relay", "mcp")
 SERIAL = "serial"
-"""A variant of every client, for relay: an LLM that calls one tool at a time, so the same in several steps."""
+"""A variant of every client, for relay: an LLM that makes one call a step, so that a tool may come again."""
 INSTALL_TIMEOUT_S = 1800
 
 
@@ -119,13 +119,12 @@ def cells(client: Client, modes: Sequence[str]) -> Iterator[Cell]:
     """All cells of these modes. A variant that sets API or STREAM is played with that alone."""
     if "setup" in modes:
         yield Cell(client, "setup")
-    for mode, variant in product((mode for mode in MODES if mode in modes), client.variants):
-        if variant != SERIAL or mode == "relay":
-            settings = client.variants[variant]
-            for api in (api for api in client.apis if settings.get("API", api) == api):
-                streams = (False, True)[: 1 + client.streaming]
-                for stream in (it for it in streams if settings.get("STREAM", str(int(it))) == str(int(it))):
-                    yield Cell(client, mode, api, stream, variant)
+    for mode, variant, api, stream in product(MODES, client.variants, client.apis, (False, True)):
+        asked = {"API": api, "STREAM": str(int(stream))}
+        if mode not in modes or (variant == SERIAL and mode != "relay") or (stream and not client.streaming):
+            continue
+        if all(asked.get(name, value) == value for name, value in client.variants[variant].items()):
+            yield Cell(client, mode, api, stream, variant)
 
 
 def install(client: Client, cache: Path) -> Path:
