@@ -1,5 +1,6 @@
 """Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log,
-`frameworks.md` and `agents.md` from the files by which real clients are tested.
+`frameworks.md` and `agents.md` from the files by which real clients are tested, `conformance.md` from the
+probes; and the README's table of the latter.
 
     python docs/generate.py            writes them all
     python docs/generate.py --check    writes nothing; exit code 1 if a page differs
@@ -26,11 +27,13 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 
 from client_pages import agents_page, frameworks_page  # noqa: E402
+from conformance_page import conformance_page, summary  # noqa: E402
 
 from proxy.log import rows  # noqa: E402
 from proxy.log.database import open_for_writing  # noqa: E402
 from run_proxy import main  # noqa: E402
 
+README = DOCS.parent / "README.md"
 PROGRAM = "wildproxy"
 NOTICE = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
@@ -174,6 +177,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "schema.md": schema_page,
     "frameworks.md": lambda: frameworks_page(NOTICE),
     "agents.md": lambda: agents_page(NOTICE),
+    "conformance.md": lambda: conformance_page(NOTICE),
 }
 
 
@@ -317,15 +321,26 @@ def _view(connection: sqlite3.Connection, name: str) -> Iterator[str]:
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a page differs.")
 def generate(check: bool) -> None:
     """Write the pages that follow from the code."""
-    stale = [name for name, page in PAGES.items() if _read(DOCS / name) != page()]
-    for name in stale:
+    pages = {DOCS / name: page() for name, page in PAGES.items()} | {README: readme()}
+    stale = [path for path, text in pages.items() if _read(path) != text]
+    for path in stale:
+        name = path.relative_to(DOCS.parent).as_posix()
         if check:
-            click.echo(f"docs/{name} is not what the code says: run python docs/generate.py", err=True)
+            click.echo(f"{name} is not what the code says: run python docs/generate.py", err=True)
         else:
-            (DOCS / name).write_text(PAGES[name](), encoding="utf-8", newline="\n")
-            click.echo(f"wrote docs/{name}")
+            path.write_text(pages[path], encoding="utf-8", newline="\n")
+            click.echo(f"wrote {name}")
     if check and stale:
         raise SystemExit(1)
+
+
+def readme() -> str:
+    """The README with the table of what passes on the wire."""
+    text = _read(README)
+    before, mark, after = text.partition("<!-- table: conformance -->\n")
+    return (
+        f"{before}{mark}{chr(10).join(summary())}\n{after[after.index(chr(10) * 2) + 1 :]}" if mark else text
+    )
 
 
 def _read(path: Path) -> str:

@@ -364,3 +364,13 @@ def test_the_changelog_begins_with_what_is_unreleased() -> None:
 def test_the_version_is_the_one_in_the_project_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert version("wildtoolbench-proxy") == project["version"]
+
+
+def test_the_readmes_table_of_what_passes_on_the_wire_is_what_the_probes_say() -> None:
+    assert README == generator.readme(), "run python docs/generate.py"
+
+
+def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path: Path) -> None:
+    (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
+    for words, shown in transcripts("live", README):
+        assert_shows(shown, run(words, tmp_path))
