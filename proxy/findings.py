@@ -14,6 +14,7 @@ from typing import Any, Literal
 from proxy.live_blocks import Block
 from proxy.live_record import Known, Message, Record, squeezed, text_of
 from proxy.live_turns import sentinel_numbers
+from proxy.offered import plain
 from proxy.session import PlayedTurn
 from scenarios.replies import read_call, read_reply
 from scenarios.text import clip, visible
@@ -145,7 +146,8 @@ class _Seen:
             return False
         call, sent = known.call, read_call(entry)
         # Some agents put their own prefix to the names of tools.
-        same_name = call.name.endswith(sent.name) or sent.name.endswith(call.name)
+        ours, theirs = plain(call.name), plain(sent.name)
+        same_name = ours.endswith(theirs) or theirs.endswith(ours)
         return not (sent.name and same_name and same_arguments(call.arguments, sent.arguments))
 
 

@@ -33,7 +33,9 @@ class Offered:
 def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
     """Finds each of the Scenario's tools among the agent's, by name or by the name's end.
 
-    Raises ApiError, with the names of both, for a tool that is not there or there twice.
+    Letters and digits alone count where the names as they are do not tell: frameworks write
+    `getPrice` as `get_price`. Raises ApiError, with the names of both, for a tool that is not there
+    or there twice.
     """
     own = [tool.name for tool in scenario.tools]
     agents = list(agent_tools)
@@ -42,7 +44,7 @@ def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
     found: dict[str, list[str]] = {name: [] for name in own}
     for name in agents:
         # Of several names that it ends with, the longest is meant.
-        if ends := [it for it in own if name.endswith(it)]:
+        if ends := [it for it in own if plain(name).endswith(plain(it))]:
             found[max(ends, key=len)].append(name)
     names = {name: name if name in there else there[0] for name, there in found.items() if there}
     missing = [name for name, there in found.items() if name not in there and len(there) != 1]
@@ -56,6 +58,11 @@ def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
             code="tools_missing",
         )
     return Offered({name: other for name, other in names.items() if name != other})
+
+
+def plain(name: str) -> str:
+    """A tool's name without what frameworks change in it: case, and all but letters and digits."""
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def _prefix(own: Sequence[str], agents: Sequence[str]) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from proxy.offered import plain
 from proxy.simulate.conversation import Message, fold, is_text, text_of, tool_names
 from proxy.simulate.replay import replay
 from scenarios.types import Node, Scenario, Task
@@ -251,7 +252,7 @@ def _offered(own: frozenset[str], names: Sequence[str]) -> dict[str, str]:
     foreign = set(names) - own
     offered: dict[str, str] = {}
     for name in sorted(own):
-        ending = [other for other in foreign if other.endswith(name)]
+        ending = [other for other in foreign if plain(other).endswith(plain(name))]
         if name in names:
             offered[name] = name
         elif len(ending) == 1:

@@ -107,6 +107,26 @@ async def test_renamed_tools_are_the_scenarios_by_the_end_of_their_names(
         ]
 
 
+async def test_tools_whose_names_are_written_in_another_way_are_the_same(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[("get_price", {"thing": "lamp"})])
+    provider.reply("A lamp costs 3.")
+    async with playing(tmp_path, provider.url, play=MCP) as proxy:
+        body = asked()
+        for tool in body["tools"]:
+            name = tool["function"]["name"]
+            tool["function"]["name"] = "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
+        path = "/s/shop/v1/chat/completions"
+        message = (await proxy.send("POST", path, json=body)).json["choices"][0]["message"]
+        assert message["tool_calls"][0]["function"]["name"] == "get_price"
+        result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "?"}
+        body["messages"] += [message, result]
+        await proxy.send("POST", path, json=body)
+        assert provider.requests[1].body["messages"][-2]["tool_calls"][0]["function"]["name"] == "get_price"
+        assert proxy.rows("SELECT ending FROM tasks") == [{"ending": "closed"}]
+
+
 async def test_an_agent_that_lacks_the_tools_is_told_which(provider: Any, tmp_path: Path) -> None:
     async with playing(tmp_path, provider.url, play=MCP) as proxy:
         body = prompt(1, tools=[scenes.tool("search"), scenes.TOOLS[0]])
