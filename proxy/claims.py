@@ -20,7 +20,7 @@ class Position:
 
     `turn` is the last turn opened, `begun` the last one the conversation asked for;
     `delivered` says that turn's answer was written out. `main` is the conversation so far,
-    `numbered` that its prompts have numbers.
+    `numbered` that its prompts have numbers, `hands_over` that tool calls go to the agent.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Position:
     delivered: bool
     main: Thread | None
     numbered: bool
+    hands_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def claim_of(
         numbered=numbered,
         begun=at.begun >= turn,
         answers=answers,
-        may_be_last=results and not at.delivered,
+        may_be_last=not at.hands_over or (results and not at.delivered),
     )
     message = found.message if found else sentinel.last_user_message(body["messages"])
     if side is None and message is None:

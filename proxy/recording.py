@@ -46,7 +46,7 @@ class Recorder:
         try:
             async with self._provider.forward(request.method, path, _headers(request, key), raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")
-                responses = ResponsesReader() if asked == f"POST {RESPONSES_PATH}" else None
+                responses = ResponsesReader(background=True) if asked == f"POST {RESPONSES_PATH}" else None
                 reader = AnswerReader(
                     forwarded.status, content_type, stream=stream, chat=chat, responses=responses
                 )

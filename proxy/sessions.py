@@ -115,6 +115,7 @@ class Player:
             delivered=self.deliveries.has_answer(self.turn),
             main=self.main,
             numbered=self._numbered,
+            hands_over=self.session.config.hands_over,
         )
         out = self._handed.out
         results = out is not None and bool(out.results(body))

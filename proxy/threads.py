@@ -77,8 +77,8 @@ def side_reason(
     without tools, only if the turn has a number: else it could be a title for the last one.
     `answers` says that it brings the result of a call that the agent was given to carry out:
     after a handoff the conversation goes on with another system prompt and other tools. An agent
-    at its limit asks a last time without tools, which `may_be_last` says can be now: with the
-    results of calls that are out. Without them, it is a summary or a guardrail.
+    at its limit asks a last time without tools, which `may_be_last` says can be now. An agent that
+    carries out calls has results in every later summary: it can be only while calls are out, with theirs.
     """
     if thread == main or answers:
         return None

@@ -17,11 +17,12 @@ class ResponsesReader:
     A whole Response becomes a whole completion. Of the events, those in between become empty
     chunks and the last one a chunk with the whole message: only then is it known to be whole.
     `done` says that it has come. `legacy`: the request had its tools as `functions`, and its
-    answer speaks that older dialect too.
+    answer speaks that older dialect too. `background`: a response that is still being made is one.
     """
 
-    def __init__(self, *, legacy: bool = False) -> None:
+    def __init__(self, *, legacy: bool = False, background: bool = False) -> None:
         self.done = False
+        self._background = background
         self._legacy = legacy
         self._items: dict[int, Body] = {}
 
@@ -32,7 +33,7 @@ class ResponsesReader:
         status = value.get("status")
         if status in (None, "completed", "incomplete"):
             return self._completion(value)
-        if status in ("queued", "in_progress"):
+        if self._background and status in ("queued", "in_progress"):
             return value
         return {"error": {"message": f"the response has the status {status!r}"}}
 

@@ -31,13 +31,15 @@ CARELESS = ("stream-incremental", "comments", "error-429", "dies-after-first-chu
 
 
 def test_the_command_ends_with_one_line_where_it_cannot_begin() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
-        busy, closed = taken.getsockname()[1], free.getsockname()[1]
-        free.close()
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    with servers[0]:
+        busy, closed, free = (server.getsockname()[1] for server in servers)
+        for server in servers[1:]:
+            server.close()
         url = f"http://127.0.0.1:{closed}/v1"
         for words, told in (
             ([url, "--provider-port", f"{busy}"], f"cannot listen on 127.0.0.1 port {busy}"),
-            ([url, "--provider-port", f"{closed + 1 if closed < 65535 else 65000}"], f"cannot reach {url}"),
+            ([url, "--provider-port", f"{free}"], f"cannot reach {url}"),
             (["nonsense", "--provider-port", "9901"], "'nonsense' is no base URL"),
             ([url, "--provider-port", "9901", "--only", "nope"], "no probe of mode record"),
         ):

@@ -42,8 +42,8 @@ async def test_turns_are_opened_until_the_session_is_over(serve: Any, connect: A
     control = await connect(await serve({"a": 2}))
     await control.create("a", 1)
     assert [await control.open_turn("a.e1") for _ in range(3)] == [
-        Turn(1, "[[next-user-turn 1]]"),
-        Turn(2, "[[next-user-turn 2]]"),
+        Turn(1, "[[next-user-turn 1]]", "words of turn 1"),
+        Turn(2, "[[next-user-turn 2]]", "words of turn 2"),
         None,
     ]
 
@@ -69,7 +69,7 @@ async def test_any_scenario_id_can_stand_in_a_path(serve: Any, connect: Any) -> 
     control = await connect(await serve({"a/b ?#%2F é": 1}))
     opened = await control.create("a/b ?#%2F é", 1)
     turn = await control.open_turn(opened.session)
-    assert turn == Turn(1, "[[next-user-turn 1]]")
+    assert turn == Turn(1, "[[next-user-turn 1]]", "words of turn 1")
 
 
 async def test_a_refused_request_carries_the_proxy_s_message_and_status(serve: Any, connect: Any) -> None:
