@@ -367,7 +367,7 @@ def test_the_version_is_the_one_in_the_project_file() -> None:
 
 
 def test_the_readmes_table_of_what_passes_on_the_wire_is_what_the_probes_say() -> None:
-    assert README == generator.readme(), "run python docs/generate.py"
+    assert generator.readme() == README, "run python docs/generate.py"
 
 
 def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Plays sessions with real client libraries against the proxy, and compares with what is expected of each.
 
-    python .ci/frameworks/play.py [CLIENT ...] [--mode MODE ...] [--cache DIR] [--scenarios FILE]
+    python .ci/frameworks/play.py [CLIENT ...] [--mode MODE ...] [--short] [--cache DIR] [--scenarios FILE]
 
 Each client is installed from its lock into the cache. A cell is one way to play it: a tool mode, an API,
 plain or streamed, a variant of its program. README.md says what is in a client's folder.
@@ -15,13 +15,14 @@ import os
 import re
 import shlex
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ WILDPROXY = (sys.executable, "-m", "run_proxy")
 
 SHARED = HERE.parent.parent.parent / "shared"
 REAL = ("sessions_plain_keys.jsonl", "sessions_english_keys.jsonl")
-REAL_IDS = ("wild_tool_bench_3", "wild_tool_bench_83")
+REAL_IDS = ("wild_tool_bench_83", "wild_tool_bench_3")
 BUNDLED_IDS = ("support_4", "warehouse_8")
 """Two sessions with parallel calls, also of one tool, calls in sequence and questions to the user."""
 
@@ -94,7 +95,18 @@ def play(cell: Cell, place: Path, task: Task) -> Outcome:
     said = failures[0] if failures else last_line(output)
     if code not in (0, 3) or SAYS_NOTHING.search(output):
         return Outcome("broken", reason=said)
-    return judged(log, done=code == 0, said=said)
+    outcome = judged(log, done=code == 0, said=said)
+    if cell.mode == "mcp" and outcome.got == "yes" and not calls_over_mcp(log):
+        return Outcome("broken", outcome.figures, "no call came over MCP")
+    return outcome
+
+
+def calls_over_mcp(log: Path) -> int:
+    """How many tools of the session's MCP server the agent called."""
+    asked = "json_extract(body, '$.method') = 'tools/call'"
+    with closing(sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True)) as connection:
+        found = connection.execute(f"SELECT count(*) FROM exchanges WHERE reason = 'mcp' AND {asked}")
+        return int(found.fetchone()[0])
 
 
 def judged(log: Path, done: bool, said: str) -> Outcome:
@@ -153,17 +165,18 @@ def fresh(log: Path) -> Path:
     return log
 
 
-def sessions(file: str | None) -> list[str]:
-    """The options that choose the sessions: real ones where they are, else bundled ones. Raises Broken."""
+def sessions(file: str | None, count: int) -> list[str]:
+    """The options that choose `count` sessions, real ones where they are, else bundled. Raises Broken."""
     if file is not None:
-        return ["--scenarios", file if file == "bundled" else str(Path(file).resolve()), "--limit", "2"]
+        name = file if file == "bundled" else str(Path(file).resolve())
+        return ["--scenarios", name, "--limit", str(count)]
     if SHARED.is_dir():
         files, ids = [str(SHARED / "wildtoolbench" / name) for name in REAL], REAL_IDS
     elif os.environ.get("CI"):
         raise Broken(f"CI is set, but the real sessions are missing: {SHARED}")
     else:
         files, ids = ["bundled"], BUNDLED_IDS
-    chosen = [("--scenarios", name) for name in files] + [("--only", name) for name in ids]
+    chosen = [("--scenarios", name) for name in files] + [("--only", name) for name in ids[:count]]
     return [word for pair in chosen for word in pair]
 
 
@@ -192,6 +205,9 @@ def options() -> argparse.Namespace:
     cache = Path(tempfile.gettempdir()) / "wildproxy-frameworks"
     parser.add_argument("--cache", type=Path, default=cache, help="where clients are installed, and logs are")
     parser.add_argument("--scenarios", metavar="FILE", help="play the first two sessions of this file")
+    parser.add_argument(
+        "--short", action="store_true", help="one session a cell, and each client's plain program alone"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     parser.add_argument("--verbose", action="store_true", help="say of each no what went wrong")
     return parser.parse_args()
@@ -200,7 +216,7 @@ def options() -> argparse.Namespace:
 def main() -> int:
     chosen = options()
     cache: Path = chosen.cache.resolve()
-    task = Task(sessions(chosen.scenarios), cache / "logs", chosen.verbose)
+    task = Task(sessions(chosen.scenarios, 1 if chosen.short else 2), cache / "logs", chosen.verbose)
     task.logs.mkdir(parents=True, exist_ok=True)
     played: list[Future[bool]] = []
     missing = 0
@@ -214,6 +230,8 @@ def main() -> int:
                 print(error, flush=True)
                 continue
             wanted = [cell for cell in cells(client, chosen.mode) if cell.api in ("", *chosen.api)]
+            if chosen.short:
+                wanted = [cell for cell in wanted if cell.variant == "default"]
             played += [pool.submit(judge_cell, cell, place, task) for cell in wanted]
     different = sum(not it.result() for it in played)
     print(f"{len(played)} cells, {different} not as expected; {missing} clients that could not be played")
