@@ -199,9 +199,9 @@ def describe(player: Player) -> dict[str, Any]:
             {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
             for i, end in enumerate(ends)
         ],
-        "input_tokens": player.input_tokens,
-        "output_tokens": player.output_tokens,
-        "provider_errors": player.provider_errors,
+        "input_tokens": player.tally.input_tokens,
+        "output_tokens": player.tally.output_tokens,
+        "provider_errors": player.tally.provider_errors,
     }
 
 

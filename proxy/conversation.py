@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from proxy.live_blocks import without_refused
 from proxy.live_history import Finding, live_messages
 from proxy.offered import Offered, offered
 from proxy.outcomes import FINAL_ANSWER, is_control
@@ -142,7 +143,8 @@ def _messages(
         past = session.past if session.config.history == "live" else _gold(session)
         ours = [known.said(message) for message in (*past, *session.thread)]
     dated = _dated(own, date_text(session.scenario))
-    return [*dated, *(_legacy(ours) if legacy else ours)], changes, findings
+    sent = [*dated, *(_legacy(ours) if legacy else ours)]
+    return [without_refused(message) for message in sent], changes, findings
 
 
 def _given(session: Session) -> set[str]:

@@ -38,9 +38,8 @@ class ChatDialect:
         self._asked = asked
 
     def given(self, outcome: Outcome, exchange_id: str, scope: str) -> Body:
-        if not outcome.final:
-            return outcome.response
-        return as_final_answer(outcome.response, self._asked, f"call_{exchange_id}")
+        response = _whole(outcome.response, f"chatcmpl-{exchange_id}", self._asked.get("model"))
+        return as_final_answer(response, self._asked, f"call_{exchange_id}") if outcome.final else response
 
     def released(self, completion: Body, session_id: str) -> None:
         """Chat completions are not asked for again."""
@@ -66,7 +65,8 @@ class ResponsesDialect:
         self._keep = keep
 
     def given(self, outcome: Outcome, exchange_id: str, scope: str) -> Body:
-        return with_call_ids(outcome.response, own_id(scope, outcome.response))
+        own = own_id(scope, outcome.response)
+        return with_call_ids(_whole(outcome.response, own, self._asked.get("model")), own)
 
     def released(self, completion: Body, session_id: str) -> None:
         self._keep(
@@ -76,6 +76,21 @@ class ResponsesDialect:
     def rendered(self, completion: Body) -> bytes:
         response = to_response(completion, self._asked)
         return b"".join(response_events(response)) if self._asked.get("stream") else dump_json(response)
+
+
+def _whole(completion: Body, own: str, asked: Any) -> Body:
+    """With all that clients check of a completion, whatever the provider has left out.
+
+    `own` is its id, and `asked` its model, where it has none.
+    """
+    response_id, model, created = (completion.get(key) for key in ("id", "model", "created"))
+    return {
+        **completion,
+        "id": response_id if isinstance(response_id, str) and response_id else own,
+        "object": "chat.completion",
+        "created": created if isinstance(created, int) else 0,
+        "model": next((it for it in (model, asked) if isinstance(it, str) and it), ""),
+    }
 
 
 def _without_items(completion: Body) -> Body:

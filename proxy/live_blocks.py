@@ -66,6 +66,14 @@ def without_calls(message: Message, changes: set[str]) -> Message:
     return {key: value for key, value in message.items() if key not in _CALLS}
 
 
+def without_refused(message: Message) -> Message:
+    """A message without the keys that providers refuse."""
+    keys = _REFUSED if message.get("role") == "assistant" else _ADDED
+    if keys.isdisjoint(message):
+        return message
+    return {key: value for key, value in message.items() if key not in keys}
+
+
 def read_blocks(
     messages: Sequence[Message], record: Record, aliases: Mapping[str, str]
 ) -> tuple[list[Block], set[str]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from proxy.echo import argument_text
 from proxy.offered import Offered
-from proxy.session import TASK_OVER, Decision, Message, Served, shown
+from proxy.session import SESSION_OVER, TASK_OVER, Decision, Message, Served, shown
+from proxy.wire.chat import completion
 from scenarios.replies import read_call, read_reply
 from scenarios.types import ToolCall
 
@@ -42,6 +43,13 @@ def for_agent(response: Body, message: Message, decision: Decision, spent: Seque
         message = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
         message["content"] = shown(read_reply(message).content)
     return _with(response, message, "stop", spent)
+
+
+def session_over(model: Any, exchange_id: str, now: float) -> Outcome:
+    """What every request gets after the last Task; `now` is in Unix seconds."""
+    asked = model if isinstance(model, str) else ""
+    whole = completion(id=f"chatcmpl-{exchange_id}", created=int(now), model=asked, content=SESSION_OVER)
+    return Outcome(whole)
 
 
 def is_control(name: str, patterns: Iterable[str]) -> bool:
@@ -81,7 +89,7 @@ def handed_over(response: Body, message: Message, spent: Sequence[int], ids: Seq
     entries = message.get("tool_calls")
     if not isinstance(entries, list) or not entries:
         return _with(response, message, "function_call", spent)
-    entries = [{**entry, "id": it} for entry, it in zip(entries, ids, strict=True)]
+    entries = [{"type": "function", **entry, "id": it} for entry, it in zip(entries, ids, strict=True)]
     return _with(response, {**message, "tool_calls": entries}, "tool_calls", spent)
 
 
@@ -108,7 +116,10 @@ def to_carry_out(
 
 
 def _with(response: Body, message: Message, reason: str, spent: Sequence[int]) -> Body:
-    choice = {"index": 0, "message": message, "finish_reason": reason}
+    # Clients send back all that they get: what says nothing only comes to harm on the way.
+    said = {key: it for key, it in message.items() if key == "content" or it not in (None, [])}
+    said = {"role": "assistant", "content": None, **said} | {"role": "assistant"}
+    choice = {"index": 0, "message": said, "finish_reason": reason}
     usage = {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)}
     return {**response, "choices": [choice], "usage": usage}
 

@@ -46,14 +46,18 @@ class Queue:
         return current
 
     def _is_next(self, current: Player, body: dict[str, Any], found: Found | None) -> bool:
-        return found is not None and is_fresh(body, found) and begins_anew(current.main, thread_of(body))
+        return (
+            found is not None and is_fresh(body, found) and begins_anew(current.known.main, thread_of(body))
+        )
 
     def _is_another(self, current: Player, body: dict[str, Any], found: Found | None) -> bool:
         """Does a second conversation begin? Calls on the side, as agents make them, are none."""
-        if current.session.over or current.main is None or not is_fresh(body, found):
+        if current.session.over or current.known.main is None or not is_fresh(body, found):
             return False
         thread = thread_of(body)
-        return thread == current.main or (found is not None and thread.tools and current.main.tools)
+        return thread == current.known.main or (
+            found is not None and thread.tools and current.known.main.tools
+        )
 
     def _next(self) -> Player:
         registry = self._registry

@@ -10,8 +10,8 @@ from proxy.claims import begins_anew
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import PlannedRow, SessionRow
-from proxy.session import Session
-from proxy.sessions import Player, session_name
+from proxy.session import Session, session_name
+from proxy.sessions import Player
 from proxy.settings import PlayConfig
 from proxy.threads import Thread
 from proxy.turns import Providing
@@ -60,7 +60,7 @@ class Registry:
             epoch = self._latest.get(name, 0)
             if epoch:
                 latest = self.players[session_name(name, epoch)]
-                if not (latest.done and begins and begins_anew(latest.main, begins)):
+                if not (latest.done and begins and begins_anew(latest.known.main, begins)):
                     return latest
             return self.open(name, epoch + 1)
         match = _NAME.fullmatch(name)

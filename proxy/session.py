@@ -140,3 +140,7 @@ def _messages(turns: Iterable[PlayedTurn]) -> tuple[Message, ...]:
 def shown(text: str | None) -> str:
     """A turn's last text as the agent gets it: never empty."""
     return text if text and text.strip() else NO_TEXT
+
+
+def session_name(scenario_id: str, epoch: int) -> str:
+    return f"{scenario_id}.e{epoch}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from proxy import sentinel
 from proxy.claims import AgentRequest, Claim, Position, claim_of, spoken
-from proxy.conversation import Sending, control_tools, provider_body
+from proxy.conversation import control_tools, provider_body
 from proxy.deliveries import Deliveries
 from proxy.handing import Handed, HandedOver, carried_out, hand_control
 from proxy.journal import Journal
@@ -19,15 +19,16 @@ from proxy.log.restore import StoredSession
 from proxy.log.rows import HandoverDoneRow, HandoverRow, Row, SessionRow, TurnBegunRow, TurnRow
 from proxy.loop import Loop
 from proxy.offered import Offered
-from proxy.outcomes import Outcome, for_agent, to_carry_out, without_control_calls
+from proxy.outcomes import Outcome, for_agent, session_over, to_carry_out, without_control_calls
 from proxy.play import begin, judge, open_turn, provider_failed
 from proxy.provider import Answer
 from proxy.record import end_rows, replay, step_row
 from proxy.sentinel import Found
-from proxy.session import SESSION_OVER, Decision, Message, Session
-from proxy.threads import Thread, followed, thread_of
+from proxy.session import Decision, Message, Session
+from proxy.tally import Tally
+from proxy.threads import Known, thread_of
 from proxy.turns import ProviderFailed, Providing
-from proxy.wire.chat import completion, read_message, reply_of, usage_of
+from proxy.wire.chat import read_message, reply_of
 from proxy.wire.errors import ApiError
 from scenarios.types import ToolCall
 
@@ -40,10 +41,8 @@ class Player:
     def __init__(self, row: SessionRow, session: Session, journal: Journal, providing: Providing) -> None:
         self.row = row
         self.session = session
-        self.main: Thread | None = None
-        self.input_tokens = 0
-        self.output_tokens = 0
-        self.provider_errors = 0
+        self.known = Known()
+        self.tally = Tally()
         self.deliveries = Deliveries()
         self.call_ids: set[str] = set()
         """Of the calls that the agent was given: their results name the Session."""
@@ -52,10 +51,8 @@ class Player:
         self._journal = journal
         self._providing = providing
         self._recorded = False
-        self._numbered = False
         self._words: dict[int, str] = {}
         self._outcomes: dict[int, Outcome] = {}
-        self._spent = (0, 0)
         self._handed = HandedOver()
         self._asked: set[str] = set()
         self._to_give: Handed | None = None
@@ -84,7 +81,7 @@ class Player:
         What is still being played is given up, or first played to its end (`wait`). With
         `after`, the turn behind that one: should it be open already, it is not passed over.
         """
-        self._numbered = True
+        self.known.numbered = True
         if wait and self._loop is not None:
             await self._loop.over()
         if after is None or after >= self.turn:
@@ -113,8 +110,8 @@ class Player:
             begun=self.session.begun,
             over=self.session.over,
             delivered=self.deliveries.has_answer(self.turn),
-            main=self.main,
-            numbered=self._numbered,
+            main=self.known.main,
+            numbered=self.known.numbered,
             hands_over=self.session.config.hands_over,
         )
         out = self._handed.out
@@ -130,14 +127,12 @@ class Player:
     def accept(self, claim: Claim) -> None:
         """The request is let in: from now on the conversation is known by it."""
         self.record()
-        self._numbered = self._numbered or claim.numbered
-        if claim.side is None:
-            self.main = followed(self.main, claim.thread)
+        self.known.accept(claim.thread, numbered=claim.numbered, side=claim.side is not None)
 
     def spoken(self, body: Body) -> Found | None:
         """The turn whose words stand in a request without a sentinel (`drive --inject driver`)."""
         asked = {turn.number: turn.asked for turn in self.session.record}
-        return spoken(body, self.turn, self._words, asked, self.main)
+        return spoken(body, self.turn, self._words, asked, self.known.main)
 
     def takes_over(self, body: Body, found: Found | None) -> bool:
         """Was the conversation so far only a call on the side of the one that begins here?
@@ -145,14 +140,14 @@ class Player:
         A title or router call without tools can come first, and looks like an agent that has
         none until the agent's own first request shows its tools.
         """
-        if self.main is None or self.main.tools or found is None or self.session.begun > 1:
+        if found is None or found.turn not in (None, 1) or self.session.begun > 1:
             return False
-        return thread_of(body).tools and found.turn in (None, 1)
+        return self.known.seemed_to_have_no_tools(thread_of(body))
 
     def fill_side_call(self, raw: bytes, claim: Claim) -> bytes:
         """The body of a side call with the user's words; binds the first turn without starting it."""
         waits = self.session.task_is_open and self.session.reply is None
-        if self.turn == 0 or (claim.turn == self.turn + 1 and self._numbered and not waits):
+        if self.turn == 0 or (claim.turn == self.turn + 1 and self.known.numbered and not waits):
             self._open()
         words = self._words.get(claim.turn) or self._words.get(self.turn)
         return raw if words is None else sentinel.fill_raw(raw, words, self._words)
@@ -177,7 +172,8 @@ class Player:
                 if number > self.turn:
                     self._open()
                 if number > self.turn:
-                    return Outcome(self._own_answer(request, SESSION_OVER))
+                    now = self._journal.now()
+                    return session_over(request.body.get("model"), request.exchange_id, now)
                 if number < self.turn:
                     text = f"turn {number} is over: session {self.row.name} is at turn {self.turn}"
                     raise ApiError(400, text, code="turn_over")
@@ -197,10 +193,8 @@ class Player:
         self.deliveries.restore(stored, frozenset(self._outcomes))
         for exchange in stored.exchanges:
             self.gave(exchange.message)
-        if stored.thread:
-            self.main = Thread(stored.thread["system"], stored.thread["tools"])
-            self._numbered = stored.thread["numbered"]
-        self.input_tokens, self.output_tokens = stored.tokens
+        self.known.restore(stored.thread)
+        self.tally.restore(stored.tokens)
 
     def _open(self) -> None:
         before, self.session = self.session, open_turn(self.session)
@@ -209,7 +203,7 @@ class Player:
         turn = self.session.turn
         if turn is not None and turn != before.turn:
             self._words[turn.number] = turn.words
-            self._spent, self._handed = (0, 0), HandedOver()
+            self.tally.turn, self._handed = (0, 0), HandedOver()
             rows.append(TurnRow(self.row.id, turn.number, turn.task, turn.kind, turn.words, now))
         self._journal.log.put(*rows)
 
@@ -240,7 +234,7 @@ class Player:
             return
         control, results = handed.control, handed.results(request.body)
         self.session = carried_out(self.session, control, results)
-        thread = self._known_by(request.claim)
+        thread = self.known.as_json(request.claim.thread)
         self._journal.log.put(HandoverDoneRow(self.row.id, number, control.position, results, thread))
 
     async def _cancel_loop(self) -> None:
@@ -252,7 +246,7 @@ class Player:
         self._begin(request.claim)
         self._to_give = None
         controls = control_tools(request.body, self.session)
-        last = self.main is not None and self.main.tools and not request.claim.thread.tools
+        last = self.known.lacks_its_tools(request.claim.thread)
         first = True
         while True:
             sending = provider_body(
@@ -267,12 +261,12 @@ class Player:
             try:
                 exchange_id, answer = await self._providing.step(self.row, self.turn, request, sending)
             except ProviderFailed:
-                self.provider_errors += 1
+                self.tally.provider_errors += 1
                 self.session = provider_failed(self.session)
                 raise
             response, message = answer.response, read_message(answer.response)
             assert response is not None and message is not None
-            self._count(answer)
+            self.tally.count(answer.response)
             message, control = without_control_calls(message, controls)
             if control and not reply_of(message)[1]:
                 self._journal.log.put(self._journal.answered(exchange_id, answer))
@@ -280,14 +274,15 @@ class Player:
             message = sending.offered.meant(message)
             decision = self._decide(exchange_id, answer, message)
             if decision.action != "observe":
-                return Outcome(for_agent(response, message, decision, self._spent))
+                return Outcome(for_agent(response, message, decision, self.tally.turn))
             if self.session.config.hands_over:
-                return Outcome(self._to_carry_out(response, message, decision, sending), final=False)
+                calls = to_carry_out(response, message, decision.served, self.tally.turn, sending.offered)
+                return Outcome(calls, final=False)
 
     def _hand_control(self, exchange_id: str, response: Body, calls: Sequence[ToolCall]) -> Outcome:
         message, steps = read_message(response) or {}, self.session.steps
         self.session, handed = hand_control(
-            self.session, response, message, calls, self._spent, self._handed.controls
+            self.session, response, message, calls, self.tally.turn, self._handed.controls
         )
         control = handed.control
         assert control is not None
@@ -296,9 +291,6 @@ class Player:
         self._journal.log.put(row)
         self._to_give = handed
         return handed.outcome
-
-    def _to_carry_out(self, response: Body, message: Message, decision: Decision, sending: Sending) -> Body:
-        return to_carry_out(response, message, decision.served, self._spent, sending.offered)
 
     def _begin(self, claim: Claim) -> None:
         turn, message = self.session.turn, claim.message
@@ -309,20 +301,9 @@ class Player:
         else:
             said = sentinel.fill(message, turn.words, self._words)
         self.session = begin(self.session, said, message)
-        thread = self._known_by(claim)
+        thread = self.known.as_json(claim.thread)
         asked = None if message == said else message
         self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread, asked))
-
-    def _known_by(self, claim: Claim) -> dict[str, Any]:
-        """What tells the conversation from calls on the side, for the log."""
-        known = self.main or claim.thread
-        return {"system": known.system, "tools": known.tools, "numbered": self._numbered}
-
-    def _count(self, answer: Answer) -> None:
-        given, made = (count or 0 for count in usage_of(answer.response))
-        self.input_tokens += given
-        self.output_tokens += made
-        self._spent = (self._spent[0] + given, self._spent[1] + made)
 
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
         before = self.session
@@ -333,16 +314,3 @@ class Player:
         ends = end_rows(self.row.id, before, self.session, now)
         self._journal.log.put(self._journal.answered(exchange_id, answer), step, *ends)
         return decision
-
-    def _own_answer(self, request: AgentRequest, text: str) -> Body:
-        model = request.body.get("model")
-        return completion(
-            id=f"chatcmpl-{request.exchange_id}",
-            created=int(self._journal.now()),
-            model=model if isinstance(model, str) else "",
-            content=text,
-        )
-
-
-def session_name(scenario_id: str, epoch: int) -> str:
-    return f"{scenario_id}.e{epoch}"

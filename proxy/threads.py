@@ -91,3 +91,35 @@ def side_reason(
     if thread.tools != main.tools:
         return WITH_TOOLS if thread.tools else WITHOUT_TOOLS
     return OTHER_SYSTEM if begun or not (numbered or thread.tools) else None
+
+
+class Known:
+    """What a Session's conversation is known by so far; `numbered`: its prompts have numbers."""
+
+    def __init__(self) -> None:
+        self.main: Thread | None = None
+        self.numbered = False
+
+    def accept(self, thread: Thread, *, numbered: bool, side: bool) -> None:
+        """A request was let in, of the conversation or (`side`) beside it."""
+        self.numbered = self.numbered or numbered
+        if not side:
+            self.main = followed(self.main, thread)
+
+    def seemed_to_have_no_tools(self, thread: Thread) -> bool:
+        """Was what is taken for the conversation without tools, which `thread` shows that it has?"""
+        return self.main is not None and not self.main.tools and thread.tools
+
+    def lacks_its_tools(self, thread: Thread) -> bool:
+        """Is a request without the tools that the conversation has?"""
+        return self.main is not None and self.main.tools and not thread.tools
+
+    def as_json(self, thread: Thread) -> Body:
+        """For the log; `thread` is of the request, should it be the first."""
+        known = self.main or thread
+        return {"system": known.system, "tools": known.tools, "numbered": self.numbered}
+
+    def restore(self, stored: Body) -> None:
+        if stored:
+            self.main = Thread(stored["system"], stored["tools"])
+            self.numbered = stored["numbered"]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from proxy.log import rows
+from proxy.log import statements as sql
 from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, storable
 from proxy.log.errors import LogError
 from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
@@ -41,43 +42,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _insert(table: str, columns: str, verb: str = "INSERT") -> str:
-    names = columns.split()
-    return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
-
-
-_RUN = _insert("runs", "id created_at config config_hash versions")
-_SCENARIO = _insert("scenarios", "hash id record source source_sha256", "INSERT OR IGNORE")
-_SESSION = _insert("sessions", "id seq run_id name scenario_id scenario_hash epoch attempt opened_at")
-_TURN = _insert("turns", "session_id turn seq task kind text opened_at")
-_PLANNED = _insert("planned", "run_id scenario_id scenario_hash epoch", "INSERT OR IGNORE")
-_BEGUN = """UPDATE turns SET seq = :seq, said = :said, asked = :asked, thread = :thread
-    WHERE session_id = :session_id AND turn = :turn"""
-_TASK = _insert("tasks", "session_id task seq ending ended_at")
-_START = _insert(
-    "exchanges",
-    """id seq arrival side parent_id run_id session_id turn correlation reason method path started_at
-    finish_state stream request_model key_hash request_sha256 request_headers message_count tip tools
-    body changes findings""",
-).replace(":run_id", "coalesce(:run_id, (SELECT run_id FROM sessions WHERE id = :session_id))")
-_FINISH = """UPDATE exchanges SET seq = :seq, finished_at = :finished_at, finish_state = :finish_state,
-    status = :status, time_to_first_chunk = :time_to_first_chunk, response_id = :response_id,
-    response_model = :response_model, finish_reasons = :finish_reasons, input_tokens = :input_tokens,
-    output_tokens = :output_tokens, output_message = :output_message,
-    response_headers = :response_headers, raw = :raw, error_type = :error_type, error = :error
-    WHERE id = :id AND finish_state = 'pending'"""
-_DELIVERED = "UPDATE exchanges SET seq = :seq, delivered_at = :delivered_at WHERE id = :id"
-_STEP = _insert("steps", "session_id task step seq turn exchange_id decided_at decision reason nodes message")
-_TOOL_CALL = _insert(
-    "tool_calls", "session_id task step position tool_call_id name arguments observation node outcome"
-)
-_HANDOVER = _insert("handovers", "session_id turn position step exchange_id message aliases results thread")
-_HANDOVER_DONE = """UPDATE handovers SET results = :results, thread = :thread
-    WHERE session_id = :session_id AND turn = :turn AND position = :position"""
-_LINK = _insert("chains", "hash parent message position", "INSERT OR IGNORE")
-_CONTENT = {table: _insert(table, "hash body", "INSERT OR IGNORE") for table in ("messages", "tool_lists")}
 
 
 class Store:
@@ -161,29 +125,29 @@ class Store:
 
     def _run(self, row: rows.RunRow) -> None:
         values = {**_fields(row), "config": self._parameters(row.config), "versions": json_text(row.versions)}
-        self._execute(_RUN, values)
+        self._execute(sql.RUN, values)
 
     def _scenario(self, row: rows.ScenarioRow) -> None:
-        self._execute(_SCENARIO, {**_fields(row), "record": json_text(row.record)})
+        self._execute(sql.SCENARIO, {**_fields(row), "record": json_text(row.record)})
 
     def _session(self, row: rows.SessionRow) -> None:
-        self._execute(_SESSION, {**_fields(row), "seq": self._next_seq()})
+        self._execute(sql.SESSION, {**_fields(row), "seq": self._next_seq()})
 
     def _turn(self, row: rows.TurnRow) -> None:
-        self._execute(_TURN, {**_fields(row), "seq": self._next_seq()})
+        self._execute(sql.TURN, {**_fields(row), "seq": self._next_seq()})
 
     def _planned(self, row: rows.PlannedRow) -> None:
-        self._execute(_PLANNED, _fields(row))
+        self._execute(sql.PLANNED, _fields(row))
 
     def _turn_begun(self, row: rows.TurnBegunRow) -> None:
         asked = None if row.asked is None else json_text(row.asked)
         texts = {"said": json_text(row.message), "asked": asked, "thread": json_text(row.thread)}
         values = {**_fields(row), "seq": self._next_seq(), **texts}
-        if self._execute(_BEGUN, values).rowcount != 1:
+        if self._execute(sql.BEGUN, values).rowcount != 1:
             raise RowError(f"no turn {row.turn} of {row.session_id}")
 
     def _task_end(self, row: rows.TaskEndRow) -> None:
-        self._execute(_TASK, {**_fields(row), "seq": self._next_seq(), "ending": row.end})
+        self._execute(sql.TASK, {**_fields(row), "seq": self._next_seq(), "ending": row.end})
 
     def _start(self, row: rows.ExchangeStart) -> None:
         seq = self._next_seq()
@@ -203,7 +167,7 @@ class Store:
             "changes": self._parameters(row.changes),
             "findings": self._parameters(row.findings) if row.findings else None,
         }
-        self._execute(_START, {**_fields(row), **own})
+        self._execute(sql.START, {**_fields(row), **own})
 
     def _finish(self, row: rows.ExchangeFinish) -> None:
         own = {
@@ -219,11 +183,11 @@ class Store:
             "error_type": self._text(row.error_type),
             "error": self._text(row.error),
         }
-        if self._execute(_FINISH, {**_fields(row), **own}).rowcount != 1:
+        if self._execute(sql.FINISH, {**_fields(row), **own}).rowcount != 1:
             raise RowError(f"no pending exchange {row.id}")
 
     def _delivered(self, row: rows.ExchangeDelivered) -> None:
-        if self._execute(_DELIVERED, {**_fields(row), "seq": self._next_seq()}).rowcount != 1:
+        if self._execute(sql.DELIVERED, {**_fields(row), "seq": self._next_seq()}).rowcount != 1:
             raise RowError(f"no exchange {row.id}")
 
     def _step(self, row: rows.StepRow) -> None:
@@ -233,17 +197,17 @@ class Store:
             "nodes": json_text(row.nodes),
             "message": self._message(row.message),
         }
-        self._execute(_STEP, {**_fields(row), **own})
+        self._execute(sql.STEP, {**_fields(row), **own})
         for call in row.calls:
             self._tool_call(row, call)
 
     def _handover(self, row: rows.HandoverRow) -> None:
         own = {"message": self._json(row.message), "aliases": json_text(row.aliases)}
-        self._execute(_HANDOVER, {**_fields(row), **own, "results": None, "thread": None})
+        self._execute(sql.HANDOVER, {**_fields(row), **own, "results": None, "thread": None})
 
     def _handover_done(self, row: rows.HandoverDoneRow) -> None:
         own = {"results": self._json(row.results), "thread": json_text(row.thread)}
-        self._execute(_HANDOVER_DONE, {**_fields(row), **own})
+        self._execute(sql.HANDOVER_DONE, {**_fields(row), **own})
 
     def _json(self, value: Any) -> str:
         """Evidence that is no text."""
@@ -259,7 +223,7 @@ class Store:
             "arguments": self._evidence(call.arguments),
             "observation": self._evidence(call.observation),
         }
-        self._execute(_TOOL_CALL, {**_fields(call), **own})
+        self._execute(sql.TOOL_CALL, {**_fields(call), **own})
 
     def _request(self, row: rows.ExchangeStart) -> tuple[str | None, str | None]:
         """A request's parameters as JSON, and the hash of its tools."""
@@ -280,7 +244,7 @@ class Store:
             tip = link.hash
             if self._is_new(tip):
                 values = {"hash": tip, "parent": link.parent, "message": link.message}
-                self._execute(_LINK, {**values, "position": link.position})
+                self._execute(sql.LINK, {**values, "position": link.position})
         return tip
 
     def _message(self, message: Any) -> str:
@@ -290,7 +254,7 @@ class Store:
         text = mask(json_text(value), self._secrets)
         name = content_hash(text)
         if self._is_new(table[0] + name):
-            self._execute(_CONTENT[table], {"hash": name, "body": text})
+            self._execute(sql.CONTENT[table], {"hash": name, "body": text})
         return name
 
     def _is_new(self, key: str) -> bool:
