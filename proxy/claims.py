@@ -73,7 +73,7 @@ def claim_of(
     """What a request is. Raises ApiError for a turn that cannot be.
 
     `found` is where it has its turn's sentinel, or words. `results`: it brings those of calls that
-    the agent was given to carry out; `answers`: these are of its control tools.
+    the agent was given to carry out; `answers`: it goes on with them whatever its prompt.
     """
     thread = thread_of(body)
     numbered = found is not None and found.turn is not None
@@ -88,7 +88,7 @@ def claim_of(
         may_be_last=not at.hands_over or (results and not at.delivered),
     )
     message = found.message if found else sentinel.last_user_message(body["messages"])
-    if side is None and message is None:
+    if side is None and message is None and at.begun < turn:
         side = "no user message in it"
     return Claim(turn, thread, numbered, message, whole=found is None, side=side)
 

@@ -13,7 +13,7 @@ Message = dict[str, Any]
 
 _THOUGHTS = ("reasoning_content", "reasoning_items")
 """What an LLM thought, in the forms in which it may want it back."""
-_NAMELESS = "unnamed"
+NAMELESS = "unnamed"
 """Called where no name was said, or none that is a text."""
 
 
@@ -73,5 +73,5 @@ def _is_whole(entry: Any, call: ToolCall) -> bool:
 
 
 def _made(call: ToolCall) -> Message:
-    function = {"name": call.name or _NAMELESS, "arguments": argument_text(call.arguments)}
+    function = {"name": call.name or NAMELESS, "arguments": argument_text(call.arguments)}
     return {"type": "function", "function": function}

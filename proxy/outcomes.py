@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from proxy.echo import argument_text
+from proxy.echo import NAMELESS, argument_text
 from proxy.offered import Offered
 from proxy.session import SESSION_OVER, TASK_OVER, Decision, Message, Served, shown
 from proxy.wire.chat import completion
@@ -94,24 +94,35 @@ def handed_over(response: Body, message: Message, spent: Sequence[int], ids: Seq
 
 
 def to_carry_out(
-    response: Body, message: Message, served: Sequence[Served], spent: Sequence[int], known: Offered
+    response: Body,
+    message: Message,
+    served: Sequence[Served],
+    spent: Sequence[int],
+    known: Offered,
+    *,
+    legacy: bool = False,
 ) -> Body:
     """An accepted Step as the agent gets it: its calls, under the ids and names that it knows them by.
 
-    `spent` is as in `for_agent`. In the dialect of `functions` there is one call, without an id.
+    `spent` is as in `for_agent`. `legacy`: the agent speaks the dialect of `functions`, in which there
+    is one call, without an id, and gets it so; whatever the provider spoke.
     """
-    if not message.get("tool_calls"):
-        return _with(response, known.said(message), "function_call", spent)
+    kept = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
     calls = [
         {
             "id": it.given,
             "type": "function",
-            "function": {"name": it.call.name, "arguments": argument_text(it.call.arguments)},
+            "function": {
+                "name": it.call.name or NAMELESS,
+                "arguments": argument_text(it.call.arguments),
+            },
         }
         for it in served
     ]
-    kept = {key: value for key, value in message.items() if key not in ("tool_calls", "function_call")}
     said = known.said({"content": None, **kept, "tool_calls": calls})
+    if legacy and len(calls) == 1:
+        function = said.pop("tool_calls")[0]["function"]
+        return _with(response, {**said, "function_call": function}, "function_call", spent)
     return _with(response, said, "tool_calls", spent)
 
 

@@ -146,14 +146,21 @@ def _handed_over(stored: StoredSession, out: Handed | None) -> HandedOver:
             continue
         outcome = Outcome(_whole(_answer_of(exchange), exchange.message), final=False)
         given[exchange.request_sha256] = outcome
-        if out is not None and _calls_of(out.outcome) == [(it.id, it.arguments) for it in calls]:
-            # As the agent was given them: under the names that it has for its tools.
+        if out is not None and _is_same(calls, _calls_of(out.outcome)):
+            # As the agent was given them: in its dialect, and under the names that it has for its tools.
             out = replace(out, outcome=outcome, given=True)
     return HandedOver(out, given, sum(row.turn == turn for row in stored.handovers))
 
 
-def _calls_of(outcome: Outcome) -> list[tuple[str | None, object]]:
-    return [(call.id, call.arguments) for call in reply_of(read_message(outcome.response))[1]]
+def _calls_of(outcome: Outcome) -> Sequence[ToolCall]:
+    return reply_of(read_message(outcome.response))[1]
+
+
+def _is_same(given: Sequence[ToolCall], calls: Sequence[ToolCall]) -> bool:
+    """Are these the calls that were given? The dialect of `functions` has no ids."""
+    if [call.id for call in given] == [call.id for call in calls]:
+        return True
+    return [(None, call.arguments) for call in calls] == [(call.id, call.arguments) for call in given]
 
 
 def _whole(response: Message, message: Message | None) -> Message:

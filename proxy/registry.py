@@ -164,7 +164,9 @@ class Registry:
         return self._add(row)
 
     def _add(self, row: SessionRow) -> Player:
-        session = Session(row.name, self.scenarios[row.scenario_id], self.config)
+        # Calls of two attempts have ids of their own: an agent of the first may still be about.
+        name = row.name if row.attempt == 1 else f"{row.name}#{row.attempt}"
+        session = Session(name, self.scenarios[row.scenario_id], self.config)
         player = Player(row, session, self._journal, self._providing)
         self.players[row.name] = player
         self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))

@@ -11,7 +11,7 @@ from typing import Any
 
 from proxy import sentinel
 from proxy.claims import AgentRequest, Claim, Position, claim_of, spoken
-from proxy.conversation import control_tools, provider_body
+from proxy.conversation import control_tools, provider_body, speaks_legacy
 from proxy.deliveries import Deliveries
 from proxy.handing import Handed, HandedOver, carried_out, hand_control
 from proxy.journal import Journal
@@ -107,7 +107,7 @@ class Player:
         at = Position(
             name=self.row.name,
             turn=self.turn,
-            begun=self.session.begun,
+            begun=max(self.session.begun, self.known.begun),
             over=self.session.over,
             delivered=self.deliveries.has_answer(self.turn),
             main=self.known.main,
@@ -116,9 +116,9 @@ class Player:
         )
         out = self._handed.out
         results = out is not None and bool(out.results(body))
-        # Only the results of control calls can come from a conversation with another prompt.
-        answers = results and out is not None and out.control is not None
-        return claim_of(at, body, found, answers=answers, results=results)
+        now = found is None or found.turn in (None, self.turn)
+        goes_on = out is not None and (out.control is not None or (now and thread_of(body).tools))
+        return claim_of(at, body, found, answers=results and goes_on, results=results)
 
     def gave(self, message: Message | None) -> None:
         """The agent was given this message."""
@@ -127,7 +127,8 @@ class Player:
     def accept(self, claim: Claim) -> None:
         """The request is let in: from now on the conversation is known by it."""
         self.record()
-        self.known.accept(claim.thread, numbered=claim.numbered, side=claim.side is not None)
+        side = claim.side is not None
+        self.known.accept(claim.thread, claim.turn, numbered=claim.numbered, side=side)
 
     def spoken(self, body: Body) -> Found | None:
         """The turn whose words stand in a request without a sentinel (`drive --inject driver`)."""
@@ -276,7 +277,14 @@ class Player:
             if decision.action != "observe":
                 return Outcome(for_agent(response, message, decision, self.tally.turn))
             if self.session.config.hands_over:
-                calls = to_carry_out(response, message, decision.served, self.tally.turn, sending.offered)
+                calls = to_carry_out(
+                    response,
+                    message,
+                    decision.served,
+                    self.tally.turn,
+                    sending.offered,
+                    legacy=speaks_legacy(request.body),
+                )
                 return Outcome(calls, final=False)
 
     def _hand_control(self, exchange_id: str, response: Body, calls: Sequence[ToolCall]) -> Outcome:

@@ -75,8 +75,8 @@ def side_reason(
     conversation has already asked for that turn. A conversation whose system prompt changes
     from turn to turn (a clock in it, say) is known by being the first to ask for a turn; one
     without tools, only if the turn has a number: else it could be a title for the last one.
-    `answers` says that it brings the result of a call that the agent was given to carry out:
-    after a handoff the conversation goes on with another system prompt and other tools. An agent
+    `answers` says that it brings the results of calls that the agent was given to carry out, and with
+    them goes on whatever its system prompt: after a handoff, or with a clock in it. An agent
     at its limit asks a last time without tools, which `may_be_last` says can be now. An agent that
     carries out calls has results in every later summary: it can be only while calls are out, with theirs.
     """
@@ -94,17 +94,22 @@ def side_reason(
 
 
 class Known:
-    """What a Session's conversation is known by so far; `numbered`: its prompts have numbers."""
+    """What a Session's conversation is known by so far; `numbered`: its prompts have numbers.
+
+    `begun` is the last turn that it was let in for, which may not have been begun yet.
+    """
 
     def __init__(self) -> None:
         self.main: Thread | None = None
         self.numbered = False
+        self.begun = 0
 
-    def accept(self, thread: Thread, *, numbered: bool, side: bool) -> None:
+    def accept(self, thread: Thread, turn: int, *, numbered: bool, side: bool) -> None:
         """A request was let in, of the conversation or (`side`) beside it."""
         self.numbered = self.numbered or numbered
         if not side:
             self.main = followed(self.main, thread)
+            self.begun = max(self.begun, turn)
 
     def seemed_to_have_no_tools(self, thread: Thread) -> bool:
         """Was what is taken for the conversation without tools, which `thread` shows that it has?"""

@@ -140,8 +140,8 @@ class Store:
         self._execute(sql.PLANNED, _fields(row))
 
     def _turn_begun(self, row: rows.TurnBegunRow) -> None:
-        asked = None if row.asked is None else json_text(row.asked)
-        texts = {"said": json_text(row.message), "asked": asked, "thread": json_text(row.thread)}
+        asked = None if row.asked is None else self._json(row.asked)
+        texts = {"said": self._json(row.message), "asked": asked, "thread": json_text(row.thread)}
         values = {**_fields(row), "seq": self._next_seq(), **texts}
         if self._execute(sql.BEGUN, values).rowcount != 1:
             raise RowError(f"no turn {row.turn} of {row.session_id}")

@@ -476,3 +476,108 @@ async def test_calls_that_break_the_protocol_are_wrong_calls_and_nothing_worse(
             "invalid_arguments",
             "no_data",
         }
+
+
+# An agent that is not the same from request to request
+
+
+async def test_a_router_that_asks_at_the_same_moment_does_not_take_the_conversation_over(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.script(
+        lambda request: provider.message(
+            request,
+            **({"text": "routed"} if "route" in str(request.body["messages"][0]) else {"calls": [LAMP]}),
+        )
+    )
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        path = "/s/shop/v1/chat/completions"
+
+        def asked(system: str) -> Body:
+            body = prompt(1, tools=OWN_TOOLS)
+            return {**body, "messages": [{"role": "system", "content": system}, *body["messages"]]}
+
+        own, router = await asyncio.gather(
+            proxy.send("POST", path, json=asked("You help.")),
+            proxy.send("POST", path, json=asked("You route.")),
+        )
+        assert names(own.json["choices"][0]["message"]) == ["getPrice"]
+        assert router.json["choices"][0]["message"]["content"] == "routed"
+        again = asked("You help.")
+        again["messages"] += [own.json["choices"][0]["message"]]
+        again["messages"] += map(result, again["messages"][-1]["tool_calls"])
+        await proxy.send("POST", path, json=again)
+        reasons = sorted((it["reason"] or "") for it in proxy.exchanges())
+        assert reasons == ["", "", "another system prompt than the conversation's"]
+
+
+async def test_a_system_prompt_with_a_clock_in_it_may_change_between_two_steps(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[LAMP])
+    provider.reply("A lamp costs 3.")
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        agent = Agent(proxy, "shop")
+        agent.messages = [{"role": "system", "content": "It is 9:30."}]
+        message = await agent.say("[[next-user-turn 1]]")
+        agent.messages[0] = {"role": "system", "content": "It is 9:31."}
+        assert (await agent.go_on(result(message["tool_calls"][0])))["content"] == "A lamp costs 3."
+
+
+async def test_an_agent_that_sends_only_its_last_messages_stays_in_its_turn(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[LAMP])
+    provider.reply("A lamp costs 3.")
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        agent = Agent(proxy, "shop")
+        message = await agent.say("[[next-user-turn 1]]")
+        final = await agent.ask([message, result(message["tool_calls"][0])])
+        assert final["content"] == "A lamp costs 3."
+        assert provider.requests[1].body["messages"][1]["content"] == scenes.SHOP["tasks"][0]
+
+
+async def test_an_agent_gets_its_calls_in_its_own_dialect_whatever_the_provider_speaks(
+    provider: Any, tmp_path: Path
+) -> None:
+    function = {"name": "getPrice", "arguments": '{"thing": "lamp"}'}
+    message = {"role": "assistant", "content": None, "function_call": function}
+    provider.json(
+        {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "function_call"}]}
+    )
+    provider.reply(calls=[LAMP])
+    async with playing(
+        tmp_path, provider.url, scenes.SHOP, {**scenes.SHOP, "id": "two"}, play=RELAY
+    ) as proxy:
+        modern = await Agent(proxy, "shop").say("[[next-user-turn 1]]")
+        assert [call["function"] for call in modern["tool_calls"]] == [function]
+        body = {**prompt(1), "functions": [OWN_TOOLS[0]["function"]]}
+        answer = await proxy.send("POST", "/s/two/v1/chat/completions", json=body)
+        [choice] = answer.json["choices"]
+        assert (choice["message"]["function_call"], choice["finish_reason"]) == (function, "function_call")
+
+
+async def test_the_calls_of_two_attempts_have_ids_of_their_own(provider: Any, tmp_path: Path) -> None:
+    provider.script(lambda request: provider.message(request, calls=[LAMP]))
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        path = "/s/shop/v1/chat/completions"
+        answers = [
+            await proxy.send("POST", path, json=prompt(1, **more)) for more in ({}, {"tools": OWN_TOOLS})
+        ]
+        ids = [it.json["choices"][0]["message"]["tool_calls"][0]["id"] for it in answers]
+        assert len(proxy.rows("SELECT * FROM sessions")) == 2
+        assert len(set(ids)) == 2
+
+
+async def test_a_key_beside_the_prompt_is_masked_wherever_the_words_are_kept(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[LAMP])
+    async with playing(tmp_path, provider.url, play=RELAY) as proxy:
+        secret = "sk-canary-0123456789abcdef"
+        body = prompt(1, tools=OWN_TOOLS)
+        body["messages"][0]["content"] = f"OPENAI_API_KEY={secret} [[next-user-turn 1]]"
+        headers = {"Authorization": f"Bearer {secret}"}
+        await proxy.send("POST", "/s/shop/v1/chat/completions", json=body, headers=headers)
+        log = proxy.log
+    assert all(secret.encode() not in path.read_bytes() for path in log.parent.glob("log.db*"))
