@@ -46,7 +46,8 @@ export OPENAI_API_KEY=none
 
 `wildproxy drive` sets them for each session, writes the prompts to the program's standard input, and
 switches off what frameworks send elsewhere (traces, telemetry, price lists). In `--tools mcp` it also
-sets `EVAL_MCP_URL`, the address of the MCP server (streamable HTTP) to give to the agent.
+sets `EVAL_MCP_URL`, the address of the MCP server (streamable HTTP) to give to the agent. What the program
+writes to standard error is kept for the line that says why a turn failed, and not shown otherwise.
 
 Below, each client in its shortest form, against
 

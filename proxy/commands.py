@@ -26,7 +26,7 @@ from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import PlanError, plan
 from proxy.drive.process import kill_all
 from proxy.drive.progress import Progress
-from proxy.drive.states import Inject
+from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
 from proxy.log.errors import LogError
@@ -35,7 +35,7 @@ from proxy.server import StartError, running
 from proxy.settings import Settings
 from proxy.simulate.policies import PolicyError
 from proxy.wire.endpoint import display_url
-from scenarios.load import ScenarioError
+from scenarios.load import ScenarioError, load
 
 DEFAULT_MODEL = "gpt-4o-mini"
 CONNECT_TIMEOUT_S = 10.0
@@ -166,6 +166,7 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
     hidden: tuple[str, ...] = ()
     if isinstance(proxy, Settings):
         hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
+        _check_plan(proxy, options)
         if not proxy.provider.startswith(SIMULATED):
             await _require_reachable(proxy.provider)
     choice = options.agent
@@ -198,6 +199,16 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
         for line in progress.summary(report):
             click.echo(line)
     return report
+
+
+def _check_plan(proxy: Settings, options: DriveOptions) -> None:
+    """Raises PlanError before a run is begun that would have nothing in it."""
+    scenarios = [
+        ScenarioInfo(scenario.id, scenario.hash, len(scenario.tasks))
+        for file in load(proxy.scenarios, proxy.language)
+        for scenario in file.scenarios
+    ]
+    plan(scenarios, options.only, options.limit, options.epochs)
 
 
 @asynccontextmanager

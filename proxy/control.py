@@ -95,6 +95,7 @@ class Control:
             {
                 "session": name,
                 "url": f"/s/{name}/v1",
+                "mcp_url": f"/s/{name}/mcp" if player.session.config.tools == "mcp" else None,
                 "over": player.session.over,
                 "turn": player.turn,
                 "process": self._process,
@@ -181,10 +182,11 @@ def describe(player: Player) -> dict[str, Any]:
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
     reached it, `failed_turn` the last one that the provider failed, `refused_turn` the last
     one in which a request was not let in. `names_right` is the
-    verdict while playing: names, not arguments.
+    verdict while playing: names, not arguments; with `continue` no call was refused either.
     """
     session = player.session
-    ends = [*session.ends, *[None] * (len(session.scenario.tasks) - len(session.ends))]
+    left = [None] * (len(session.scenario.tasks) - len(session.ends))
+    ends, right = [*session.ends, *left], [*session.names_right, *left]
     return {
         "session": player.row.name,
         "scenario": player.row.scenario_id,
@@ -195,10 +197,7 @@ def describe(player: Player) -> dict[str, Any]:
         "answered": player.deliveries.answered,
         "failed_turn": player.deliveries.failed,
         "refused_turn": player.deliveries.refused,
-        "tasks": [
-            {"task": i + 1, "end": end, "names_right": None if end is None else end == "closed"}
-            for i, end in enumerate(ends)
-        ],
+        "tasks": [{"task": i + 1, "end": end, "names_right": right[i]} for i, end in enumerate(ends)],
         "input_tokens": player.tally.input_tokens,
         "output_tokens": player.tally.output_tokens,
         "provider_errors": player.tally.provider_errors,

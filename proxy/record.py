@@ -101,8 +101,10 @@ def replay(session: Session, stored: StoredSession) -> Replayed:
         # The last Task was left and no turn was opened after it.
         session = open_turn(session)
     ends = tuple(cast(End, end.end) for end in stored.ends)
+    right = tuple(session.names_right[i : i + 1] == (True,) for i in range(len(ends)))
     failed = session.task_is_open and _has_failed(stored)
-    return Replayed(replace(session, ends=ends, failed=failed), outcomes, _handed_over(stored, out))
+    session = replace(session, ends=ends, names_right=right, failed=failed)
+    return Replayed(session, outcomes, _handed_over(stored, out))
 
 
 def _happened(stored: StoredSession, turn: int) -> list[StepRow | HandoverRow]:

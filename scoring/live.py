@@ -110,10 +110,18 @@ def count_findings(findings: Sequence[Finding]) -> list[FindingCount]:
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """A Task as it was played: its counts, and whether it was closed with nothing left to do."""
+    """A Task as it was played: its counts, whether it was closed with nothing left to do, and whether
+    all calls came after those that they wait for.
+    """
 
     counts: LiveCounts
     completed: bool
+    in_order: bool = True
+
+    @property
+    def faultless(self) -> bool:
+        """Completed by calls that were each right, in time and not made twice, however they were grouped."""
+        return self.completed and self.in_order and not (self.counts.redundant or self.counts.unmatched)
 
 
 def _walk(trajectory: Trajectory) -> Iterator[_Walked]:
@@ -128,15 +136,19 @@ def _walk_task(
 ) -> tuple[_Walked, Progress]:
     progress = begin_task(tools, task.nodes, before)
     redundant = unmatched = 0
+    in_order = True
     for number, reply in enumerate(played.replies, start=1):
         if played.ending == STOPPED and number == len(played.replies):
             break  # the Step that used up the Task's steps, or was empty: its calls were told nothing
         step = take(progress, reply)
         redundant += sum(answer.redundant for answer in step.answers)
         unmatched += sum(answer.text is None for answer in step.answers)
+        in_order = in_order and all(
+            set(task.nodes[node].dependencies) <= progress.done for node in step.nodes if step.kind == "calls"
+        )
         if step.kind == "close":
             counts = LiveCounts(redundant, unmatched, number)
-            return _Walked(counts, progress.complete), step.progress
+            return _Walked(counts, progress.complete, in_order), step.progress
         progress = step.progress
     return _Walked(LiveCounts(redundant, unmatched, len(played.replies)), completed=False), progress
 
@@ -146,7 +158,8 @@ def _judged(task: TaskScore, played: TaskTrajectory, walked: _Walked | None) -> 
         return task
     if played.ending == NOT_REACHED:
         verdict = NOT_REACHED
-    elif task.label == CORRECT:
+    elif task.label == CORRECT or (walked and walked.faultless):
+        # The released scorer pairs calls of one name by position, and minds how they are grouped.
         verdict = CORRECT
     else:
         verdict = AFTER_ERRORS if walked and walked.completed else WRONG

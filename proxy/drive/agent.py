@@ -19,7 +19,7 @@ the agent has not asked, or nothing that could be played."""
 UNASKED = "without having sent the proxy a request for the turn that could be played"
 _MISSING = {
     "failed": "after the provider had failed",
-    "refused": "after the proxy had refused its request (the log says why)",
+    "refused": "after the proxy had refused its request (`tail` of the log says why)",
     "waiting": "before the turn was answered",
     "unasked": UNASKED,
 }
@@ -38,10 +38,7 @@ class AgentSession:
     base_url: str
     api_key: str
     delivery: Callable[[int, float | None], Awaitable[Delivery]]
-
-    @property
-    def mcp_url(self) -> str:
-        return self.base_url.removesuffix("/v1") + "/mcp"
+    mcp_url: str | None = None
 
     async def missing(self, turn: int) -> str | None:
         """How an agent that is done with a turn missed its answer, to go on a sentence; None if it has it."""

@@ -102,10 +102,12 @@ class ControlClient:
         wanted = {"scenario": scenario, "epoch": epoch, "again": again or self._again}
         body = await self._ask("POST", "/eval/sessions", wanted)
         with _reading(body):
+            mcp = body.get("mcp_url")
             return Opened(
                 session=str(body["session"]),
                 url=self.base_url + str(body["url"]),
                 over=bool(body["over"]),
+                mcp_url=None if mcp is None else self.base_url + str(mcp),
                 turn=int(body.get("turn") or 0),
                 process=str(body.get("process") or ""),
             )

@@ -222,7 +222,8 @@ class _Drive:
 
     def _agent_session(self, opened: Opened) -> AgentSession:
         name = opened.session
-        return AgentSession(name, opened.url, self._api_key(name), partial(self._control.delivery, name))
+        delivery = partial(self._control.delivery, name)
+        return AgentSession(name, opened.url, self._api_key(name), delivery, opened.mcp_url)
 
     async def _close(self, agent: Agent, session: Playing) -> None:
         task = await settled(agent.close(), CANCEL_GRACE_S)

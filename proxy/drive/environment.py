@@ -27,6 +27,7 @@ DEFAULTS = {
 }
 """What an agent gets unless the user's own environment says otherwise."""
 
+_MCP_URL = "EVAL_MCP_URL"
 _CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 
@@ -37,7 +38,7 @@ def agent_environment(
     """The whole environment of the agent that plays `session`: `environ` without `hidden`,
     and the Session's address and key under every name that clients read.
     """
-    hidden = {CONTROL_TOKEN, *hidden}
+    hidden = {CONTROL_TOKEN, _MCP_URL, *hidden}
     kept = {name: value for name, value in environ.items() if name not in hidden}
     return {
         **DEFAULTS,
@@ -50,7 +51,7 @@ def agent_environment(
         "OPENAI_API_KEY": _header_safe(placeholder_key(session.name)) or placeholder_key("unnamed"),
         "EVAL_SESSION": session.name,
         "EVAL_BASE_URL": session.base_url,
-        "EVAL_MCP_URL": session.mcp_url,
+        **({_MCP_URL: session.mcp_url} if session.mcp_url else {}),
     }
 
 

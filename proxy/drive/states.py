@@ -33,12 +33,15 @@ class RunInfo:
 class Opened:
     """A Session that can be played. `url` is the agent's whole base URL, `turn` the last one opened.
 
+    `mcp_url` is where an MCP client finds its tools, where they are offered so.
+
     `process` tells one start of the proxy from the next.
     """
 
     session: str
     url: str
     over: bool
+    mcp_url: str | None = None
     turn: int = 0
     process: str = ""
 

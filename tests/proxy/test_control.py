@@ -10,6 +10,8 @@ import pytest
 from support import scenes
 from support.playing import playing
 
+from proxy.settings import PlayConfig
+
 REQUESTS = [
     ("GET", "/eval/run"),
     ("POST", "/eval/sessions"),
@@ -55,7 +57,13 @@ async def test_a_session_is_opened_once_and_found_again(provider: Any, tmp_path:
         assert first == second
         process = first.pop("process")
         assert process
-        assert first == {"session": "shop.e2", "url": "/s/shop.e2/v1", "over": False, "turn": 0}
+        assert first == {
+            "session": "shop.e2",
+            "url": "/s/shop.e2/v1",
+            "mcp_url": None,
+            "over": False,
+            "turn": 0,
+        }
         assert len(proxy.rows("SELECT * FROM sessions")) == 1
 
 
@@ -179,3 +187,14 @@ async def test_no_word_of_a_reference_is_ever_given_away(provider: Any, tmp_path
             assert secret not in text
             assert "argument-of-the-reference" not in text
             assert "getPrice" not in text
+
+
+async def test_a_task_that_was_closed_after_a_wrong_step_is_not_said_to_have_had_its_names_right(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply("I do not know.")
+    play = PlayConfig(history="live", on_mismatch="continue")
+    async with playing(tmp_path, provider.url, scenes.SHOP, play=play) as proxy:
+        await proxy.chat("shop", 1)
+        state = (await proxy.control("GET", "/sessions/shop.e1")).json
+        assert state["tasks"][0] == {"task": 1, "end": "closed", "names_right": False}

@@ -480,3 +480,10 @@ def test_the_released_label_and_the_verdict_never_contradict_each_other(
     if task.verdict == "correct":
         assert (task.live.redundant, task.live.unmatched) == (0, 0)
         assert task.live.steps >= task.min_steps
+
+
+def test_independent_calls_of_one_tool_are_correct_in_either_order_though_not_as_released(path: Path) -> None:
+    weigh = logs.call_message(("weigh", '{"thing": "lamp", "kilos": 1.5}'))
+    played = (([CHAIR_PRICE, LAMP_PRICE, weigh, TEXT], "closed"), ([TEXT], "closed"))
+    found = document(write(path, played, of=scenes.TWINS, **LIVE))
+    assert verdicts(found, "label", "verdict")[0] == ("error", "correct")

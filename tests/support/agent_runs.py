@@ -73,7 +73,8 @@ def seat(
             await asyncio.Event().wait()
         return told
 
-    return AgentSession(name, base_url, f"sk-eval-{name}", delivery)
+    mcp_url = base_url.removesuffix("/v1") + "/mcp"
+    return AgentSession(name, base_url, f"sk-eval-{name}", delivery, mcp_url)
 
 
 def has_ended(pid: int) -> bool:

@@ -86,9 +86,10 @@ def test_hosts_that_need_no_http_proxy_are_joined_by_the_proxys() -> None:
 
 
 def test_a_name_that_no_header_can_hold_is_named_by_the_address_alone() -> None:
-    session = replace(SESSION, name="ü.e1", base_url=f"{HOST}/s/%C3%BC.e1/v1")
+    mcp = f"{HOST}/s/%C3%BC.e1/mcp"
+    session = replace(SESSION, name="ü.e1", base_url=f"{HOST}/s/%C3%BC.e1/v1", mcp_url=mcp)
     environment = agent_environment(session, {})
-    assert environment["EVAL_MCP_URL"] == f"{HOST}/s/%C3%BC.e1/mcp"
+    assert environment["EVAL_MCP_URL"] == mcp
     assert environment["OPENAI_API_KEY"] == "sk-eval-unnamed"
     assert "OPENAI_CUSTOM_HEADERS" not in environment
 
@@ -100,3 +101,8 @@ def test_values_of_secret_names_are_known() -> None:
         "HOME": "/home/me-myself",
     }
     assert secrets_of(environ) == ("abcdefgh1234", "correct-horse-battery")
+
+
+def test_there_is_no_mcp_server_to_be_found_where_none_is_offered() -> None:
+    environment = agent_environment(replace(SESSION, mcp_url=None), {"EVAL_MCP_URL": "http://elsewhere"})
+    assert "EVAL_MCP_URL" not in environment
