@@ -89,6 +89,44 @@ async def test_a_provider_that_errs_errs_alike_in_any_crowd_and_otherwise_in_eac
     assert {label for label, _ in alone.values()} == {"correct", "error"}
 
 
+@pytest.mark.parametrize(
+    "play",
+    [
+        PlayConfig(tools="relay"),
+        PlayConfig(history="live", on_mismatch="continue"),
+        PlayConfig(history="live", on_mismatch="continue", tools="relay"),
+        PlayConfig(history="live", on_mismatch="continue", history_from="proxy"),
+    ],
+    ids=["relay", "live", "live relay", "live from the proxy"],
+)
+async def test_the_real_sessions_are_all_right_in_every_mode_for_an_llm_that_is(
+    real_session_files: list[Path], tmp_path: Path, play: PlayConfig
+) -> None:
+    log = tmp_path / "log.db"
+    report = await driven(log, "sim:oracle", real_session_files, concurrency=8, play=play)
+    assert report.complete
+    figures, _ = counts(log)
+    assert figures["total_info"] == {"task": (72, 72), "session": (18, 18)}
+    assert rows(log, "SELECT * FROM exchanges WHERE findings IS NOT NULL") == []
+
+
+async def test_a_live_run_goes_on_after_errors_and_the_log_has_every_wrong_call_with_its_answer(
+    real_session_files: list[Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.db"
+    play = PlayConfig(history="live", on_mismatch="continue")
+    report = await driven(log, "sim:noisy:0.3", real_session_files, concurrency=8, play=play)
+    assert report.complete
+    wrong = rows(log, "SELECT * FROM tool_calls WHERE outcome NOT IN ('served', 'redundant')")
+    assert {it["outcome"] for it in wrong} == {"unknown_tool", "invalid_arguments", "no_data"}
+    assert all(json.loads(it["observation"])["error"]["message"] for it in wrong)
+    after = "SELECT 1 FROM steps WHERE session_id = ? AND task = ? AND step = ?"
+    ended = "SELECT 1 FROM tasks WHERE session_id = ? AND task = ? AND ending = 'stopped'"
+    for it in wrong:
+        place = it["session_id"], it["task"]
+        assert rows(log, after, *place, it["step"] + 1) or rows(log, ended, *place)
+
+
 # As a user has it
 
 
