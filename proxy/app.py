@@ -181,7 +181,8 @@ class Agents:
             error=error.message,
         )
         await self._journal.log.commit(row)
-        if player is not None and player.turn:
+        asks = visit.request.method == "POST" and visit.address.path != MCP_PATH
+        if player is not None and player.turn and asks:
             player.deliveries.refuse(player.turn)
 
     def _player(self, visit: Visit, body: Body, found: Found | None) -> tuple[Player, str | None]:
