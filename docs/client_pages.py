@@ -55,7 +55,7 @@ Below, each client in its shortest form, against
 wildproxy serve --scenarios bundled --provider sim:oracle --log agent.db
 ```
 
-Each of these programs is run as it stands by the project's tests, with the client's version that
+Each of these programs is run as it stands by `.ci/frameworks/play.py`, with the client's version that
 [frameworks](frameworks.md) names; that page also says in which tool modes it plays."""
 
 
