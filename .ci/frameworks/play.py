@@ -180,6 +180,12 @@ def sessions(file: str | None, count: int) -> list[str]:
     return [word for pair in chosen for word in pair]
 
 
+def is_in_short(cell: Cell) -> bool:
+    """Is a cell among the few by which most faults are found?"""
+    streamed = cell.client.streaming and cell.api == cell.client.apis[0]
+    return cell.mode == "setup" or (cell.variant == "default" and cell.stream == streamed)
+
+
 def judge_cell(cell: Cell, place: Path, task: Task) -> bool:
     """Plays a cell and prints its line, with what went wrong if it is not as expected; is it?"""
     start = time.monotonic()
@@ -206,8 +212,11 @@ def options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, default=cache, help="where clients are installed, and logs are")
     parser.add_argument("--scenarios", metavar="FILE", help="play the first two sessions of this file")
     parser.add_argument(
-        "--short", action="store_true", help="one session a cell, and each client's plain program alone"
+        "--short",
+        action="store_true",
+        help="one session a cell; each client's plain program alone, its first API streamed, its other not",
     )
+    parser.add_argument("--install", action="store_true", help="install the clients, and play nothing")
     parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     parser.add_argument("--verbose", action="store_true", help="say of each no what went wrong")
     return parser.parse_args()
@@ -229,10 +238,14 @@ def main() -> int:
                 missing += 1
                 print(error, flush=True)
                 continue
+            if chosen.install:
+                continue
             wanted = [cell for cell in cells(client, chosen.mode) if cell.api in ("", *chosen.api)]
             if chosen.short:
-                wanted = [cell for cell in wanted if cell.variant == "default"]
+                wanted = [cell for cell in wanted if is_in_short(cell)]
             played += [pool.submit(judge_cell, cell, place, task) for cell in wanted]
+    if chosen.install:
+        return 1 if missing else 0
     different = sum(not it.result() for it in played)
     print(f"{len(played)} cells, {different} not as expected; {missing} clients that could not be played")
     return 1 if different or missing or not played else 0
