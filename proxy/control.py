@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from proxy import sentinel
 from proxy.event_stream import send_events
 from proxy.registry import Registry
 from proxy.sessions import Player
+from proxy.wire.body import read_object
 from proxy.wire.errors import AUTHENTICATION, ApiError
 
 MAX_EPOCH = 999_999
@@ -217,10 +217,4 @@ def _can_be_played_again(player: Player) -> bool:
 
 
 async def _json_object(request: web.Request) -> dict[str, Any]:
-    try:
-        value = json.loads(await request.read() or b"{}")
-    except (ValueError, RecursionError) as exc:
-        raise ApiError(400, f"the body is not JSON: {exc}") from None
-    if not isinstance(value, dict):
-        raise ApiError(400, "the body must be a JSON object")
-    return value
+    return read_object(await request.read() or b"{}")

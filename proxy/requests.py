@@ -14,6 +14,7 @@ from aiohttp import web
 from proxy.responses import Translated
 from proxy.sessions import Player
 from proxy.wire.answer import one_line
+from proxy.wire.body import read_object
 from proxy.wire.endpoint import SESSION_HEADER, SESSION_KEY_PREFIX
 from proxy.wire.errors import ApiError
 
@@ -88,13 +89,8 @@ def agent_key(request: web.Request) -> str | None:
 
 
 def parse_body(raw: bytes) -> Body:
-    """A chat completion request. Content is parsed by `json`, which keeps big integers whole."""
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise ApiError(400, f"the body is not JSON: {exc}") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "the body must be a JSON object")
+    """A chat completion request."""
+    body = read_object(raw)
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         raise ApiError(400, "messages must be a list that is not empty", param="messages")
     return body

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shlex
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,18 +141,16 @@ def try_setup(cell: Cell, place: Path, task: Task) -> Outcome:
 
 @contextmanager
 def serving(log: Path) -> Iterator[str]:
-    """A proxy with the bundled scenarios on a free port; the address for `home_6`."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
-    command = [*WILDPROXY, "serve", "--scenarios", "bundled", "--provider", "sim:oracle", "--port", port]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen([*command, "--log", log], stdin=quiet, stdout=quiet, stderr=quiet) as server:
+    """A proxy with the bundled scenarios on a free port; the address for `home_6`. Raises Broken."""
+    command = [*WILDPROXY, "serve", "--scenarios", "bundled", "--provider", "sim:oracle", "--port", "0"]
+    quiet, told = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen([*command, "--log", log], stdin=quiet, stdout=told, text=True) as server:
         try:
-            while server.poll() is None:
-                with suppress(OSError), socket.create_connection(("127.0.0.1", int(port)), 1):
-                    break
-                time.sleep(0.05)
-            yield SETUP_URL.replace("8787", port)
+            first = server.stdout.readline() if server.stdout else ""
+            address = re.search(r"http://[\d.]+:\d+", first)
+            if address is None:
+                raise Broken(f"the proxy does not start: {first.strip() or 'it said nothing'}")
+            yield SETUP_URL.replace("http://127.0.0.1:8787", address[0])
         finally:
             server.terminate()
 
@@ -191,7 +188,7 @@ def judge_cell(cell: Cell, place: Path, task: Task) -> bool:
     start = time.monotonic()
     try:
         outcome = (try_setup if cell.mode == "setup" else play)(cell, place, task)
-    except OSError as error:
+    except (OSError, Broken) as error:
         outcome = Outcome("broken", reason=repr(error))
     fits = outcome.got == cell.expected
     name = f"{cell.client.folder.name:<17}{''.join(f'{word:<10}' for word in cell.words):<41}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from proxy.wire.body import read_object
 from proxy.wire.errors import ApiError
 from proxy.wire.responses import StoredResponse, response_of_item
 from proxy.wire.responses_answer import output_items
@@ -27,12 +27,7 @@ class ChatRequest:
 
 def parse_request(raw: bytes) -> Body:
     """A Responses request that can be played at all."""
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise ApiError(400, f"the body is not JSON: {exc}") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "the body must be a JSON object")
+    body = read_object(raw)
     if body.get("background"):
         raise ApiError(
             400,
