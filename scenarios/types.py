@@ -7,7 +7,8 @@ objects `json.loads` gave and must not be changed by anybody.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 ASK = "ask_user_for_required_parameters"
@@ -60,6 +61,7 @@ class Node:
     `dependencies` are positions in the Task's `nodes`. `observation` is the mock
     tool's answer (any JSON value); for the two pseudo-actions it is the gold
     question or the gold final answer. `user_input` is the scripted reply to an ask.
+    `alternatives` are whole argument objects that the `strict` scorer takes as well.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Node:
     observation: Any
     dependencies: tuple[int, ...] = ()
     user_input: str | None = None
+    alternatives: tuple[dict[str, Any], ...] = ()
 
     @property
     def is_ask(self) -> bool:
@@ -105,12 +108,34 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolNotes:
+    """What a Scenario's author says of a tool beyond its schema. Never sent to the LLM.
+
+    `free_text` and `unordered` are paths of parameters: text that may be worded differently, and
+    arrays whose order does not matter. A path is the keys joined by dots, with `[]` for the items of
+    an array: `filters.tags`, `people[].note`. `defaults` are values of parameters that count as given
+    where a call leaves them out. `side_effects` says that a call writes something; `undoes` names the
+    tools whose writes a call of this one takes back.
+    """
+
+    free_text: frozenset[str] = frozenset()
+    unordered: frozenset[str] = frozenset()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    side_effects: bool = False
+    undoes: frozenset[str] = frozenset()
+
+
+NO_NOTES = ToolNotes()
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One record of the benchmark.
 
     `hash` is the sha256 (hex) of the record in plain keys, so the same content
     has the same hash whichever key form or language column it was read from.
-    `record` is that plain-key record; `load.parse_record` reads it back.
+    `record` is that plain-key record; `load.parse_record` reads it back. `notes` are the
+    annotations, by name of the tool; a tool without any is not in it.
     """
 
     id: str
@@ -119,3 +144,4 @@ class Scenario:
     tasks: tuple[Task, ...]
     hash: str
     record: dict[str, Any]
+    notes: Mapping[str, ToolNotes] = field(default_factory=dict)

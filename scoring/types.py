@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from scenarios.strict.faults import Fault
 from scenarios.types import Reply, Scenario
 
 CORRECT = "correct"
@@ -85,6 +86,40 @@ class LiveCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest:
+    """The allowed alternative that is nearest to what was done.
+
+    `action` is `call`, `ask` or `close`; `node` the position in the Reference; `name` and `arguments`
+    are the call's (None for a text).
+    """
+
+    action: str
+    node: int
+    name: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a Task is wrong: the first Step that diverged, and from what.
+
+    `step` counts from 0; it is the number of replies where there was none any more. `rule` is a
+    stable id: that of the first of `faults` where the arguments are wrong, else one of the Step.
+    `allowed` are batches of names that would have been right. `call` is the position of the wrong
+    call in its reply and `tool` its name, None where no call is to blame. `message` is one line.
+    """
+
+    step: int
+    rule: str
+    message: str
+    allowed: tuple[tuple[str, ...], ...] = ()
+    nearest: Nearest | None = None
+    call: int | None = None
+    tool: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskScore:
     """The verdict on one Task, with its evidence.
 
@@ -108,6 +143,8 @@ class TaskScore:
     steps: tuple[StepScore, ...] = field(default=())
     verdict: str | None = None
     live: LiveCounts | None = None
+    evidence: Evidence | None = None
+    matched: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
