@@ -18,8 +18,13 @@ from scenarios.assign import assign_calls
 from scenarios.history import observation_text
 from scenarios.live import LiveStep, Progress, begin_task, take
 from scenarios.matcher import Match, start
-from scenarios.steps import Mismatch, take_step
+from scenarios.reference import ready
+from scenarios.steps import Mismatch, did, take_step
+from scenarios.strict.by_name import takes_by_name
 from scenarios.types import Reply, Task, ToolCall
+
+NOT_RELEASED = "right by the graph, but the released harness ends the task here"
+"""Begins the reason of a Step that only the released harness refuses."""
 
 
 def open_turn(session: Session) -> Session:
@@ -39,7 +44,8 @@ def open_turn(session: Session) -> Session:
     task = session.scenario.tasks[len(session.ends)]
     progress = None
     if session.config.on_mismatch == "continue":
-        progress = begin_task(session.scenario.tools, task.nodes, session.progress)
+        scenario = session.scenario
+        progress = begin_task(scenario.tools, task.nodes, session.progress, notes=scenario.notes)
     return replace(
         session,
         turn=Turn(number, len(session.ends), "task", task.text),
@@ -100,7 +106,8 @@ def judge(
 ) -> tuple[Session, Decision]:
     """Decides on one assistant message. `content` and `calls` are what was read from it.
 
-    With `stop`, as released, names decide and a wrong Step ends the Task. With `continue` it goes
+    With `stop`, names decide and a wrong Step ends the Task: one that neither the released harness
+    takes nor the graph allows, since some scorer may find the others right. With `continue` it goes
     on, and each call gets what a real tool would say.
     """
     reply = Reply(content, tuple(calls))
@@ -108,13 +115,36 @@ def judge(
     session = replace(session, steps=session.steps + 1, failed=False)
     if session.progress is not None:
         return _pass(session, session.progress, message, reply, taken)
-    assert taken is not None
-    if isinstance(taken, Mismatch):
-        return _stop(session, taken.reason)
+    if not isinstance(taken, Match):
+        return _beyond_released(session, message, reply, taken)
     if taken.kind == "call":
         return _observe(session, message, calls, taken)
     session = replace(session, state=taken.state, done=session.done | set(taken.nodes))
     return _text(session, content, taken.kind, taken.nodes, None)
+
+
+def _beyond_released(
+    session: Session, message: Message, reply: Reply, refused: Mismatch | None
+) -> tuple[Session, Decision]:
+    """A Step that the released harness does not take; `refused` is None if it refused an earlier one."""
+    nodes = _task(session).nodes
+    asked = {i for i in session.done if nodes[i].is_ask}
+    done = session.served | asked
+    taken = takes_by_name(nodes, done, reply)
+    if taken is None:
+        allowed = tuple((nodes[i].name,) for i in ready(nodes, done))
+        return _stop(session, (refused or Mismatch(did(reply), allowed)).reason)
+    reason = None if refused is None else f"{NOT_RELEASED}: {refused.reason}"
+    kind, found = taken
+    if kind == "call":
+        session = replace(session, state=None, served=session.served | set(found))
+        told: list[tuple[str, int | None, Outcome]] = [
+            (_told(session, node), node, "served") for node in found
+        ]
+        session, served = _serve(session, message, reply.calls, told)
+        return session, Decision("observe", tuple(sorted(found)), served, reason)
+    session = replace(session, state=None, done=session.done | set(found))
+    return _text(session, reply.content, kind, found, reason)
 
 
 def _stop(session: Session, reason: str) -> tuple[Session, Decision]:

@@ -62,10 +62,11 @@ class Session:
     without a wrong Step. `record` has every turn that was begun, as the LLM saw it; those of
     the current Task begin with turn `task_from`. `begun` is the last turn in it. `done`
     are the nodes the matcher took Steps for, `served` those whose Observation was given: they can
-    differ where names repeat. `state` is None once a wrong Step was passed over, `progress` says
-    then, and only with `continue`, where the Task stands. `reply` is the scripted reply to an
-    accepted ask, until it is given. `failed` says that the provider failed after the last
-    accepted Step. `aliases` are the ids by which the agent knows its calls, and those in the record.
+    differ where names repeat. `state` is None once a Step was passed over that the released
+    harness does not take; `progress` says, only with `continue`, where the Task stands. `reply` is
+    the scripted reply to an accepted ask, until it is given. `failed` says that the provider
+    failed after the last accepted Step. `aliases` are the ids by which the agent knows its calls,
+    and those in the record.
     """
 
     name: str

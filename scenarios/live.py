@@ -2,7 +2,8 @@
 
 Order and grouping do not matter here: a call that matches a node not yet done, by name and
 arguments, is served. Play and score ask here, so that what a call was told and what a Task
-came to cannot differ. The arguments are compared as the released checker compares them.
+came to cannot differ without a reason: play serves a call that any rule takes for right, a scorer
+goes through the Session once more by its own rule.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from typing import Literal
 from scenarios.arguments import CORRECT, check_arguments
 from scenarios.assign import agreement, best_assignment, parse_arguments
 from scenarios.history import as_sent, observation_text
-from scenarios.types import Node, Reply, Tool, ToolCall
+from scenarios.strict.arguments import Rules, judge_call, prepare
+from scenarios.types import NO_NOTES, Node, Reply, Tool, ToolCall, ToolNotes
 
 Kind = Literal["calls", "ask", "close", "nothing"]
+Rule = Literal["released", "strict", "either"]
+"""By whose argument rules a call matches a node."""
 CallKey = tuple[str, str]
 """A call's name and its arguments, written in one way: equal for exact repeats."""
 
@@ -40,13 +44,15 @@ class Progress:
     """Where a Task stands, and what the Session's calls were told so far.
 
     `done` are positions of nodes; `told`, what each call of the Session was served, lasts from Task
-    to Task. `schemas` are the parameters of the tools, as sent.
+    to Task. `schemas` are the parameters of the tools, as sent, `rules` what `strict` goes by.
     """
 
     nodes: tuple[Node, ...]
     schemas: Mapping[str, object]
     done: frozenset[int] = frozenset()
     told: Mapping[CallKey, str] = field(default_factory=dict)
+    rules: Mapping[str, Rules] = field(default_factory=dict, compare=False)
+    rule: Rule = "either"
 
     @property
     def complete(self) -> bool:
@@ -70,11 +76,20 @@ class LiveStep:
     answers: tuple[Answer, ...] = ()
 
 
-def begin_task(tools: Sequence[Tool], nodes: tuple[Node, ...], before: Progress | None = None) -> Progress:
-    """The Task's beginning; `before` is where the Session's last Task ended."""
-    if before is None:
-        return Progress(nodes, {tool.name: as_sent(tool.parameters) for tool in tools})
-    return Progress(nodes, before.schemas, told=before.told)
+def begin_task(
+    tools: Sequence[Tool],
+    nodes: tuple[Node, ...],
+    before: Progress | None = None,
+    *,
+    notes: Mapping[str, ToolNotes] | None = None,
+    rule: Rule = "either",
+) -> Progress:
+    """The Task's beginning; `before` is where the Session's last Task ended, whose rules go on."""
+    if before is not None:
+        return replace(before, nodes=nodes, done=frozenset())
+    schemas = {tool.name: as_sent(tool.parameters) for tool in tools}
+    rules = {tool.name: prepare(tool, (notes or {}).get(tool.name, NO_NOTES)) for tool in tools}
+    return Progress(nodes, schemas, rules=rules, rule=rule)
 
 
 def take(progress: Progress, reply: Reply) -> LiveStep:
@@ -159,7 +174,18 @@ def _fit(progress: Progress, call: ToolCall, node: int, enough: float) -> float:
 
 def _matches(progress: Progress, call: ToolCall, node: int) -> bool:
     wanted = progress.nodes[node]
-    if call.name != wanted.name or not isinstance(call.arguments, str):
+    if call.name != wanted.name:
+        return False
+    if progress.rule != "strict" and _matches_released(progress, call, wanted):
+        return True
+    rules = progress.rules.get(call.name)
+    return (
+        rules is not None and progress.rule != "released" and judge_call(rules, call.arguments, wanted).right
+    )
+
+
+def _matches_released(progress: Progress, call: ToolCall, wanted: Node) -> bool:
+    if not isinstance(call.arguments, str):
         return False
     if agreement(parse_arguments(call.arguments), wanted.arguments) == 1.0:
         return True

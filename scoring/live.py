@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scenarios.live import Progress, begin_task, take
-from scenarios.types import Task, Tool
+from scenarios.live import Progress, Rule, begin_task, take
+from scenarios.types import Task
 from scoring.metrics import Estimate, estimate, is_whole
 from scoring.types import (
     AFTER_ERRORS,
@@ -70,12 +70,17 @@ class FindingCount:
     sessions: int
 
 
-def with_verdicts(trajectory: Trajectory, score: SessionScore, *, goes_on: bool) -> SessionScore:
+def with_verdicts(
+    trajectory: Trajectory, score: SessionScore, *, goes_on: bool, rule: Rule = "released"
+) -> SessionScore:
     """The scores of a Session with the `verdict` of each Task that was scored.
 
-    `goes_on` says that a wrong Step did not end its Task: the scores then have `live`, too.
+    `goes_on` says that a wrong Step did not end its Task: the scores then have `live`, too. `rule` is
+    the one by which the scorer compares arguments.
     """
-    walked: Sequence[_Walked | None] = list(_walk(trajectory)) if goes_on else [None] * len(score.tasks)
+    walked: Sequence[_Walked | None] = [None] * len(score.tasks)
+    if goes_on:
+        walked = list(_walk(trajectory, rule))
     tasks = tuple(
         _judged(task, played, walk)
         for task, played, walk in zip(score.tasks, trajectory.tasks, walked, strict=True)
@@ -124,17 +129,16 @@ class _Walked:
         return self.completed and self.in_order and not (self.counts.redundant or self.counts.unmatched)
 
 
-def _walk(trajectory: Trajectory) -> Iterator[_Walked]:
+def _walk(trajectory: Trajectory, rule: Rule) -> Iterator[_Walked]:
+    scenario = trajectory.scenario
     before: Progress | None = None
-    for task, played in zip(trajectory.scenario.tasks, trajectory.tasks, strict=True):
-        walked, before = _walk_task(trajectory.scenario.tools, task, played, before)
+    for task, played in zip(scenario.tasks, trajectory.tasks, strict=True):
+        begun = begin_task(scenario.tools, task.nodes, before, notes=scenario.notes, rule=rule)
+        walked, before = _walk_task(begun, task, played)
         yield walked
 
 
-def _walk_task(
-    tools: Sequence[Tool], task: Task, played: TaskTrajectory, before: Progress | None
-) -> tuple[_Walked, Progress]:
-    progress = begin_task(tools, task.nodes, before)
+def _walk_task(progress: Progress, task: Task, played: TaskTrajectory) -> tuple[_Walked, Progress]:
     redundant = unmatched = 0
     in_order = True
     for number, reply in enumerate(played.replies, start=1):

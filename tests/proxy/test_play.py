@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import scenes
 
-from proxy.play import begin, judge, open_turn
+from proxy.play import NOT_RELEASED, begin, judge, open_turn
 from proxy.session import Decision, Session
 from proxy.wire.chat import reply_of
 from scenarios.replies import read_reply
@@ -220,6 +220,32 @@ def test_on_request_calls_of_one_name_get_results_in_the_order_of_the_reference(
     assert told(decision) == [("getPrice", '{"price": 3}'), ("getPrice", '{"price": 7}')]
 
 
+# Steps that the released harness does not take, and the graph allows
+
+
+BED = ("getPrice", {"thing": "bed"})
+BEYOND = "right by the graph, but the released harness ends the task here: called getPrice, getPrice"
+
+
+def test_a_grouping_that_the_graph_allows_goes_on_though_the_released_harness_would_end_the_task() -> None:
+    session, first = say(opened(scenes.TRIPLETS), calls(BED, LAMP))
+    assert first.action == "observe" and (first.reason or "").startswith(BEYOND)
+    assert told(first) == [("getPrice", '{"price": 90}'), ("getPrice", '{"price": 3}')]
+    session, second = say(session, calls(CHAIR))
+    assert (second.nodes, second.reason) == ((1,), None)
+    session, third = say(session, text("3, 7 and 90."))
+    assert (third.action, session.ends, session.names_right) == ("close", ("closed",), (False,))
+    session = open_turn(session)
+    assert say(asked(session), text("Nothing."))[1].reason is None
+
+
+@pytest.mark.parametrize("wrong", [calls(LAMP, CHAIR), text("All done."), text("")])
+def test_after_it_a_step_that_the_graph_does_not_allow_ends_the_task(wrong: dict[str, Any]) -> None:
+    session, decision = say(played(opened(scenes.TRIPLETS), calls(BED, LAMP)), wrong)
+    assert (decision.action, session.ends) == ("stop", ("stopped",))
+    assert (decision.reason or "").endswith("; allowed here: getPrice")
+
+
 # Ids
 
 
@@ -312,6 +338,8 @@ def agree(record: scenes.Record, replies: list[dict[str, Any]]) -> None:
         if not session.task_is_open:
             break
         session, decision = say(session, message)
+        if (decision.reason or "").startswith(NOT_RELEASED):
+            break
         decisions.append(decision)
     task = session.scenario.tasks[0]
     made = [read_reply(message) for message in replies[: len(decisions)]]

@@ -107,7 +107,6 @@ def test_each_call_of_a_batch_is_told_what_it_asked_for() -> None:
         calling(("", "")),
         calling(("prepare_to_answer", {"answer_type": "tool"})),
         Reply(None, (ToolCall(None, "getPrice", None),)),
-        Reply(None, (ToolCall(None, "getPrice", {"thing": "lamp"}),)),
     ],
 )
 def test_a_call_that_the_reference_does_not_have_is_told_nothing_and_changes_nothing(reply: Reply) -> None:

@@ -97,6 +97,21 @@ TWINS = record(
 )
 """Two calls of one name, which may be made in either order, then a third."""
 
+TRIPLETS = record(
+    "triplets",
+    (
+        "What do a lamp, a chair and a bed cost?",
+        [
+            call("getPrice", {"thing": "lamp"}, {"price": 3}),
+            call("getPrice", {"thing": "chair"}, {"price": 7}),
+            call("getPrice", {"thing": "bed"}, {"price": 90}),
+            close("3, 7 and 90.", 0, 1, 2),
+        ],
+    ),
+    ("And now?", [close("Nothing.")]),
+)
+"""Three calls of one name, which the released harness takes all at once or one by one, not as 2 + 1."""
+
 
 def chat(scenario_id: str, tasks: int = 2) -> Record:
     """A Scenario in which any text is right; its words name the Scenario and the Task."""
