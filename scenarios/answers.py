@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from scenarios.annotations import read_alternatives
 from scenarios.problems import Json, Problems, kind_of, short
 from scenarios.types import ASK, CLOSE, PSEUDO_ACTIONS, Node
 
@@ -56,7 +57,8 @@ def _node(value: Any, position: int, size: int, field: str, problems: Problems) 
     dependencies = _dependencies(
         value["dependency_list"], position, size, f"{field}.dependency_list", problems
     )
-    return Node(name, arguments or {}, value["observation"], dependencies, user_input)
+    alternatives = read_alternatives(value, name not in PSEUDO_ACTIONS, field, problems)
+    return Node(name, arguments or {}, value["observation"], dependencies, user_input, alternatives)
 
 
 def _user_input(value: Json, field: str, problems: Problems) -> str | None:

@@ -21,7 +21,7 @@ def assign_calls(
     """For each call the candidate node it answers, or None; no node is used twice.
 
     Calls go to nodes of their own name. Where a name has several, the assignment with
-    the greatest total agreement of arguments is taken, ties broken by position.
+    the greatest total agreement with the arguments, or with alternatives, is taken, ties broken by position.
     """
     answered: list[int | None] = [None] * len(calls)
     for name in dict.fromkeys(call.name for call in calls):
@@ -30,12 +30,14 @@ def assign_calls(
         if not open_nodes:
             continue
         arguments = [parse_arguments(calls[i].arguments) for i in own]
-        weights = [
-            [agreement(given, nodes[position].arguments) for position in open_nodes] for given in arguments
-        ]
+        weights = [[_likeness(given, nodes[position]) for position in open_nodes] for given in arguments]
         for i, column in zip(own, best_assignment(weights), strict=True):
             answered[i] = None if column is None else open_nodes[column]
     return answered
+
+
+def _likeness(given: Any, node: Node) -> float:
+    return max(agreement(given, expected) for expected in (node.arguments, *node.alternatives))
 
 
 def parse_arguments(arguments: Any) -> Any:
@@ -97,6 +99,18 @@ def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
 
     matched = _hungarian(rows, width, cost)
     return [column if column < columns else None for column in matched]
+
+
+def assign_shorter(weights: Sequence[Sequence[float]]) -> list[int | None]:
+    """`best_assignment`, from the side with fewer members: its time grows with the square of the rows."""
+    columns = list(zip(*weights, strict=True))
+    if len(weights) <= len(columns):
+        return best_assignment(weights)
+    places: list[int | None] = [None] * len(weights)
+    for column, row in enumerate(best_assignment(columns)):
+        if row is not None:
+            places[row] = column
+    return places
 
 
 def _hungarian(rows: int, columns: int, cost: Callable[[int, int], float]) -> list[int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from scenarios.arguments import CORRECT, check_arguments
-from scenarios.assign import agreement, best_assignment, parse_arguments
+from scenarios.assign import agreement, assign_shorter, parse_arguments
 from scenarios.history import as_sent, observation_text
 from scenarios.strict.arguments import Rules, judge_call, prepare
 from scenarios.types import NO_NOTES, Node, Reply, Tool, ToolCall, ToolNotes
@@ -147,20 +147,8 @@ def _served(progress: Progress, calls: Sequence[ToolCall]) -> list[int | None]:
     weights = [fits[call_key(call)] for call in calls]
     return [
         None if place is None or not row[place] else open_nodes[place]
-        for row, place in zip(weights, _places(weights), strict=True)
+        for row, place in zip(weights, assign_shorter(weights), strict=True)
     ]
-
-
-def _places(weights: Sequence[Sequence[float]]) -> list[int | None]:
-    """`best_assignment`, from the shorter side: its time grows with the cube of the rows."""
-    columns = list(zip(*weights, strict=True))
-    if len(weights) <= len(columns):
-        return best_assignment(weights)
-    places: list[int | None] = [None] * len(weights)
-    for column, row in enumerate(best_assignment(columns)):
-        if row is not None:
-            places[row] = column
-    return places
 
 
 def _fit(progress: Progress, call: ToolCall, node: int, enough: float) -> float:

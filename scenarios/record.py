@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from scenarios.annotations import ANNOTATIONS, plain_notes, read_notes
 from scenarios.answers import parse_reference
 from scenarios.labels import FIRST_TURN, MULTI, derived_label, label_named, multi_tool_label, subtype_named
 from scenarios.problems import Json, Problems, ScenarioError, kind_of, short
-from scenarios.types import LABELS, PSEUDO_ACTIONS, SUBTYPES, Node, Scenario, Task, Tool
+from scenarios.types import LABELS, PSEUDO_ACTIONS, SUBTYPES, Node, Scenario, Task, Tool, ToolNotes
 
 LANGUAGES = ("en", "zh")
 COLUMNS = ("env_info", "tools", "tasks", "answer_list")
@@ -48,13 +49,20 @@ def read_record(record: Any, language: str = "en") -> tuple[Scenario | None, lis
     # A tool that could not be read would make every call of it a second error.
     sound = columns["tools"] and len(problems.found) == before
     tasks = _tasks(record, columns, language, {tool.name for tool in tools} if sound else None, problems)
+    notes = read_notes(record, tools if sound else None, problems)
     if problems.found:
         return None, problems.found
-    return _scenario(scenario_id, date, tools, tasks), []
+    return _scenario(scenario_id, date, tools, tasks, notes), []
 
 
-def _scenario(scenario_id: str, date: str, tools: Sequence[Tool], tasks: Sequence[Task]) -> Scenario:
-    record = {
+def _scenario(
+    scenario_id: str,
+    date: str,
+    tools: Sequence[Tool],
+    tasks: Sequence[Task],
+    notes: Mapping[str, ToolNotes],
+) -> Scenario:
+    record: Json = {
         "id": scenario_id,
         "env_info": date,
         "tools": [tool.spec for tool in tools],
@@ -63,18 +71,24 @@ def _scenario(scenario_id: str, date: str, tools: Sequence[Tool], tasks: Sequenc
         "task_types": [task.label for task in tasks],
         "turn_subtypes": [task.subtype for task in tasks[1:]],
     }
+    if notes:
+        record[ANNOTATIONS] = {name: plain_notes(said) for name, said in notes.items()}
     dumped = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     digest = hashlib.sha256(dumped.encode()).hexdigest()
-    return Scenario(scenario_id, date, tuple(tools), tuple(tasks), digest, record)
+    return Scenario(scenario_id, date, tuple(tools), tuple(tasks), digest, record, notes)
 
 
 def _plain_node(node: Node) -> Json:
-    plain = {
+    plain: Json = {
         "action": {"name": node.name, "arguments": node.arguments},
         "observation": node.observation,
         "dependency_list": list(node.dependencies),
     }
-    return plain if node.user_input is None else {**plain, "user_input": node.user_input}
+    if node.user_input is not None:
+        plain["user_input"] = node.user_input
+    if node.alternatives:
+        plain["alternatives"] = list(node.alternatives)
+    return plain
 
 
 def _check_encodable(record: Json, problems: Problems) -> None:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from scenarios.labels import derived_label
 from scenarios.mutations import mutations, reference_replies, required_keys
 from scenarios.reference import minimal_path
 from scenarios.types import Node, Reply, Scenario, Task, Tool
-
-Level = Literal["error", "warning", "note"]
+from scenarios.validate_calls import Found, Level, about_calls, about_notes, ancestors
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI-compatible providers accept as a function name."""
@@ -66,26 +65,25 @@ class Verdict(Protocol):
 Judge = Callable[[Sequence[Tool], Sequence[Node], Sequence[Reply]], Verdict]
 
 
-def validate(scenario: Scenario, judge: Judge) -> list[Finding]:
+def validate(scenario: Scenario, judge: Judge | Mapping[str, Judge]) -> list[Finding]:
     """Every finding about one Scenario, first those about all of it, then task by task.
 
-    `judge` is the scorer under which the References must be correct and their mutations wrong.
+    `judge` is the scorer under which the References must be correct and their mutations wrong,
+    or several by name, each of which must say so; findings then tell which does not.
     """
+    judges = judge if isinstance(judge, Mapping) else {"": judge}
     findings = [
         Finding(level, scenario.id, None, field, reason) for level, field, reason in _about_scenario(scenario)
     ]
     for index, task in enumerate(scenario.tasks):
         found = list(_about_task(task, index, scenario.tools))
         if not any(level == "error" for level, _, _ in found):
-            found += _about_scoring(task, index, scenario.tools, judge)
+            found += _about_scoring(task, index, scenario.tools, judges)
         findings += [Finding(level, scenario.id, index + 1, field, reason) for level, field, reason in found]
     return findings
 
 
-_Found = tuple[Level, str, str]
-
-
-def _about_scenario(scenario: Scenario) -> Iterator[_Found]:
+def _about_scenario(scenario: Scenario) -> Iterator[Found]:
     weekday = _wrong_weekday(scenario.date)
     if weekday:
         yield "warning", "env_info", f"{scenario.date!r} is a {weekday}"
@@ -100,6 +98,7 @@ def _about_scenario(scenario: Scenario) -> Iterator[_Found]:
                 yield "warning", f"{field}.parameters.required", f"{key!r} is required but not declared"
         for path, sentence in _prose_defaults(tool.parameters, f"{field}.parameters"):
             yield "note", path, f"gives its default in words: {sentence}"
+    yield from about_notes(scenario)
 
 
 def _wrong_weekday(date: str) -> str | None:
@@ -134,7 +133,7 @@ def _prose_defaults(schema: Any, path: str) -> Iterator[tuple[str, str]]:
         yield from _prose_defaults(child, f"{path}.{name}")
 
 
-def _about_task(task: Task, index: int, tools: Sequence[Tool]) -> Iterator[_Found]:
+def _about_task(task: Task, index: int, tools: Sequence[Tool]) -> Iterator[Found]:
     nodes, answer = task.nodes, f"answer_list[{index}]"
     fitting = derived_label(nodes)
     if fitting != task.label:
@@ -147,14 +146,10 @@ def _about_task(task: Task, index: int, tools: Sequence[Tool]) -> Iterator[_Foun
                 kind = "ask" if nodes[i].is_ask else "closing node"
                 reason = f"the {kind} falls in one step with node {others}; link them by dependencies"
                 yield "warning", f"{answer}[{i}].dependency_list", reason
-    declared = {tool.name: tool for tool in tools}
-    for i, node in enumerate(nodes):
-        if node.is_call:
-            field = f"{answer}[{i}].action.arguments"
-            yield from (("error", field, reason) for reason in _argument_faults(declared[node.name], node))
+    yield from about_calls(nodes, answer, tools)
 
 
-def _about_closing(nodes: Sequence[Node], answer: str) -> Iterator[_Found]:
+def _about_closing(nodes: Sequence[Node], answer: str) -> Iterator[Found]:
     closing = [i for i, node in enumerate(nodes) if node.is_close]
     if len(closing) > 1:
         listed = ", ".join(str(i) for i in closing)
@@ -165,42 +160,52 @@ def _about_closing(nodes: Sequence[Node], answer: str) -> Iterator[_Found]:
             reason = f"waits for the closing node {after[0]}, after which nothing is played"
             yield "error", f"{answer}[{i}].dependency_list", reason
     if len(closing) == 1:
-        missed = sorted(set(range(len(nodes))) - _ancestors(nodes, closing[0]) - set(closing))
+        missed = sorted(set(range(len(nodes))) - ancestors(nodes, closing[0]) - set(closing))
         if missed:
             listed = ", ".join(str(i) for i in missed)
             reason = f"the closing node does not wait for node {listed}; add the dependency"
             yield "warning", f"{answer}[{closing[0]}].dependency_list", reason
 
 
-def _ancestors(nodes: Sequence[Node], node: int) -> set[int]:
-    found: set[int] = set()
-    waiting = list(nodes[node].dependencies)
-    while waiting:
-        current = waiting.pop()
-        if current not in found:
-            found.add(current)
-            waiting.extend(nodes[current].dependencies)
-    return found
-
-
-def _argument_faults(tool: Tool, node: Node) -> Iterator[str]:
-    for key in required_keys(tool):
-        if key not in node.arguments:
-            yield f"lack {key!r}, which {tool.name} requires"
-    properties = tool.parameters.get("properties")
-    if isinstance(properties, dict):
-        for key in node.arguments:
-            if key not in properties:
-                yield f"have {key!r}, which {tool.name} does not declare"
-
-
-def _about_scoring(task: Task, index: int, tools: Sequence[Tool], judge: Judge) -> Iterator[_Found]:
+def _about_scoring(
+    task: Task, index: int, tools: Sequence[Tool], judges: Mapping[str, Judge]
+) -> Iterator[Found]:
     answer = f"answer_list[{index}]"
-    verdict = judge(tools, task.nodes, reference_replies(task.nodes))
-    if verdict.label != "correct":
-        yield "error", answer, f"the Reference itself is not correct under the scorer: {verdict.reason}"
-        return
-    for mutation in mutations(tools, task.nodes):
-        if judge(tools, task.nodes, mutation.replies).label == "correct":
+    sound: dict[str, Judge] = {}
+    for name, judge in judges.items():
+        verdict = judge(tools, task.nodes, reference_replies(task.nodes))
+        if verdict.label == "correct":
+            sound[name] = judge
+            continue
+        reason = f"the Reference itself is not correct under {_scorer(name)}: {verdict.reason}"
+        yield "error", answer, reason
+    yield from _about_alternatives(task.nodes, answer, tools, sound)
+    for mutation in mutations(tools, task.nodes) if sound else ():
+        fooled = [
+            name
+            for name, judge in sound.items()
+            if judge(tools, task.nodes, mutation.replies).label == "correct"
+        ]
+        if fooled:
             field = answer if mutation.node is None else f"{answer}[{mutation.node}]"
-            yield "error", field, f"scores correct with {mutation.what}"
+            under = f" (under {' and '.join(fooled)})" if any(fooled) else ""
+            yield "error", field, f"scores correct with {mutation.what}{under}"
+
+
+def _about_alternatives(
+    nodes: Sequence[Node], answer: str, tools: Sequence[Tool], judges: Mapping[str, Judge]
+) -> Iterator[Found]:
+    """An alternative must be correct if it stood in place of the arguments."""
+    for i, node in enumerate(nodes):
+        for k, alternative in enumerate(node.alternatives):
+            instead = replace(node, arguments=alternative, alternatives=())
+            changed = (*nodes[:i], instead, *nodes[i + 1 :])
+            for name, judge in judges.items():
+                verdict = judge(tools, changed, reference_replies(changed))
+                if verdict.label != "correct":
+                    reason = f"is not correct under {_scorer(name)} even in place of the arguments"
+                    yield "error", f"{answer}[{i}].alternatives[{k}]", f"{reason}: {verdict.reason}"
+
+
+def _scorer(name: str) -> str:
+    return f"the scorer {name}".strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from scenarios.load import ScenarioFile
     from scenarios.types import Scenario
+    from scenarios.validate import Judge
     from scoring.scenarios_text import Located
 
 LEVELS = ("error", "warning", "note")
@@ -45,7 +47,7 @@ def list_command(files: tuple[str, ...], language: str, output_format: str) -> N
     """List the sessions of each FILE: id, sizes, task labels, turn subtypes, hash."""
     from scoring.scenarios_text import json_text, list_document, list_text
 
-    sound = [(name, _sound_file(name, language)) for name in files]
+    sound = [(name, sound_file(name, language)) for name in files]
     if output_format == "json":
         click.echo(json_text(list_document(sound)))
     else:
@@ -70,7 +72,7 @@ def show(
     """
     from scoring.scenarios_text import json_text, session_document, session_text
 
-    sound = _sound_file(file, language)
+    sound = sound_file(file, language)
     chosen = _choose(file, sound, session)
     if task is not None and task > len(chosen.tasks):
         raise InputError(f"{chosen.id} has {len(chosen.tasks)} tasks; there is no task {task}")
@@ -99,10 +101,11 @@ def show(
 def validate(files: tuple[str, ...], language: str, level: str, output_format: str) -> None:
     """Check each FILE and print every finding, one per line. Exit code 2 if there are errors.
 
-    Errors: a record that cannot be played; a Reference that the scorer does not mark correct, or
-    still marks correct with a call dropped, a call added, an unknown tool, text instead of a call
-    or a required key missing. Warnings: an ask or closing node that is not alone in its step, and
-    the like. Notes: defaults given only in words, labels that do not fit the Reference.
+    Errors: a record that cannot be played; a Reference that one of the scorers does not mark
+    correct, or still marks correct with a call dropped, a call added, an unknown tool, text instead
+    of a call or a required key missing; an alternative that its tool would refuse. Warnings: an ask
+    or closing node that is not alone in its step, and the like. Notes: defaults given only in words,
+    labels that do not fit the Reference, calls that cannot be told apart.
     """
     from scoring.scenarios_text import finding_text, findings_document, json_text, summary_text
 
@@ -133,7 +136,7 @@ def _readable_file(name: str, language: str) -> ScenarioFile:
     return file
 
 
-def _sound_file(name: str, language: str) -> ScenarioFile:
+def sound_file(name: str, language: str) -> ScenarioFile:
     """The file, if every record in it can be played; else InputError for the first that cannot."""
     from scenarios.text import visible
 
@@ -165,7 +168,6 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
     """File by file and line by line: what cannot be played, and what validation says of the rest."""
     from scenarios.validate import Finding
     from scenarios.validate import validate as check
-    from scoring.wildtoolbench import score_task
 
     homes: dict[str, str] = {}
     for name, file in files:
@@ -178,6 +180,16 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
                     f"{scenario.id} is a session of {homes[scenario.id]} too; play one of the two at a time"
                 )
                 found.append((name, line, Finding("warning", scenario.id, None, "id", reason)))
-            found += [(name, line, finding) for finding in check(scenario, score_task)]
+            found += [(name, line, finding) for finding in check(scenario, judges_of(scenario))]
         homes.update({scenario.id: name for scenario in file.scenarios})
         yield from sorted(found, key=lambda entry: entry[1])
+
+
+def judges_of(scenario: Scenario) -> dict[str, Judge]:
+    """The scorers under which the References must be right, by name."""
+    from scoring import strict, wildtoolbench
+
+    return {
+        wildtoolbench.NAME: wildtoolbench.score_task,
+        strict.NAME: partial(strict.score_task, notes=scenario.notes),
+    }

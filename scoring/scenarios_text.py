@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scenarios.annotations import plain_notes
 from scenarios.load import ScenarioFile
 from scenarios.mutations import steps
 from scenarios.text import visible, width
-from scenarios.types import Node, Scenario, Task, Tool
+from scenarios.types import Node, Scenario, Task, Tool, ToolNotes
 from scenarios.validate import Finding
 
 Json = dict[str, Any]
@@ -40,6 +41,12 @@ def sizes(scenario: Scenario) -> dict[str, int]:
     return {"tasks": len(scenario.tasks), "tools": len(scenario.tools), "nodes": nodes}
 
 
+def is_annotated(scenario: Scenario) -> bool:
+    """Whether its author said anything of its tools, or of other arguments that are right."""
+    nodes = (node for task in scenario.tasks for node in task.nodes)
+    return bool(scenario.notes) or any(node.alternatives for node in nodes)
+
+
 def list_document(files: Sequence[tuple[str, ScenarioFile]]) -> Json:
     """What `scenarios list --format json` prints."""
     return {"files": [_file_document(name, file) for name, file in files]}
@@ -54,6 +61,7 @@ def _file_document(name: str, file: ScenarioFile) -> Json:
             "labels": [task.label for task in scenario.tasks],
             "subtypes": [task.subtype for task in scenario.tasks],
             **sizes(scenario),
+            "annotated": is_annotated(scenario),
             "hash": scenario.hash,
         }
         for scenario, line in zip(file.scenarios, file.lines, strict=True)
@@ -83,11 +91,13 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def session_document(scenario: Scenario, only: int | None = None) -> Json:
     """What `scenarios show --format json` prints: References as steps along the first minimal path."""
+    notes = {name: plain_notes(said) for name, said in scenario.notes.items()}
     return {
         "id": scenario.id,
         "date": scenario.date,
         "hash": scenario.hash,
         "tools": [tool.spec for tool in scenario.tools],
+        **({"annotations": notes} if notes else {}),
         "tasks": [_task_document(number, task) for number, task in _numbered(scenario, only)],
     }
 
@@ -109,6 +119,7 @@ def _node_document(position: int, node: Node) -> Json:
         "dependencies": list(node.dependencies),
         "observation": node.observation,
         **({} if node.user_input is None else {"user_input": node.user_input}),
+        **({"alternatives": list(node.alternatives)} if node.alternatives else {}),
     }
 
 
@@ -126,6 +137,8 @@ def session_text(scenario: Scenario, only: int | None = None, *, full: bool = Fa
     for tool in scenario.tools:
         lines.append(f"  {visible(_signature(tool))}")
         lines += _block(tool.description, "      ")
+        if tool.name in scenario.notes:
+            lines += _block(_notes_text(scenario.notes[tool.name]), "      ", "Annotations: ")
     for number, task in _numbered(scenario, only):
         subtype = f", {task.subtype}" if task.subtype else ""
         lines += ["", f"Task {number}: {task.label}{subtype}", *_block(task.text, "  ", "User: ")]
@@ -139,10 +152,9 @@ def session_text(scenario: Scenario, only: int | None = None, *, full: bool = Fa
 def _node_lines(position: int, node: Node, full: bool) -> Iterator[str]:
     waits = f"  after {', '.join(map(str, node.dependencies))}" if node.dependencies else ""
     if node.is_call:
-        shown = ", ".join(
-            f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in node.arguments.items()
-        )
-        yield f"    [{position}] {visible(f'{node.name}({shown})')}{waits}"
+        yield f"    [{position}] {visible(_call_text(node.name, node.arguments))}{waits}"
+        for alternative in node.alternatives:
+            yield f"        or {visible(_call_text(node.name, alternative))}"
         yield from _block(
             _shortened(json.dumps(node.observation, ensure_ascii=False), full), "        ", "-> "
         )
@@ -151,6 +163,24 @@ def _node_lines(position: int, node: Node, full: bool) -> Iterator[str]:
     yield from _block(_shortened(node.observation, full), "        ", "Assistant: ")
     if node.user_input is not None:
         yield from _block(node.user_input, "        ", "User: ")
+
+
+def _call_text(name: str, arguments: Json) -> str:
+    shown = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
+    return f"{name}({', '.join(shown)})"
+
+
+def _notes_text(notes: ToolNotes) -> str:
+    """The annotations of one tool in a line."""
+    defaults = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in notes.defaults.items())
+    said = {
+        "free text": sorted(notes.free_text),
+        "unordered": sorted(notes.unordered),
+        "defaults": list(defaults),
+        "undoes": sorted(notes.undoes),
+    }
+    effects = ["side effects"] if notes.side_effects else []
+    return "; ".join([*effects, *(f"{what} {', '.join(names)}" for what, names in said.items() if names)])
 
 
 def _shortened(text: str, full: bool) -> str:

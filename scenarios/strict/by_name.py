@@ -7,13 +7,16 @@ arguments have no say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from scenarios.assign import assign_calls
 from scenarios.matcher import Kind
-from scenarios.reference import mask_of
-from scenarios.strict.frontier_order import order_of
+from scenarios.reference import bits, mask_of
+from scenarios.strict.frontier_order import Order, order_of
 from scenarios.types import Node, Reply
+
+_MOST_TRIED = 64
+"""So many sets of nodes are tried that could have been done instead of those that were served."""
 
 
 def takes_by_name(
@@ -24,16 +27,67 @@ def takes_by_name(
     Calls are assigned one to one to ready nodes of their names, by best agreement of arguments; their
     nodes come in the order of the calls. Text without calls is the first ask that is ready and of
     which something that depends on it is not done; else it closes the Task, if nothing else is left.
+    A call that was served for one of two equal nodes may have been for the other: what waits for that
+    one is taken as well. No node comes that is in `done`.
     """
+    if not reply.calls and not reply.content:
+        return None
     order, mask = order_of(nodes), mask_of(tuple(done))
+    for possible in _possible(order, mask):
+        taken = _take(order, possible, reply)
+        if taken is not None:
+            kind, found = taken
+            return kind, _not_done(order, mask, possible, found)
+    return None
+
+
+def _take(order: Order, done: int, reply: Reply) -> tuple[Kind, tuple[int, ...]] | None:
     if not reply.calls:
-        if not reply.content:
-            return None
-        ask, close = order.ask(mask), order.close(mask)
+        ask, close = order.ask(done), order.close(done)
         if ask is not None:
             return "ask", (ask,)
         return None if close is None else ("close", (close,))
-    ready = order.calls(mask)
-    if not Counter(call.name for call in reply.calls) <= Counter(nodes[i].name for i in ready):
+    ready = order.calls(done)
+    if not Counter(call.name for call in reply.calls) <= Counter(order.nodes[i].name for i in ready):
         return None
-    return "call", tuple(i for i in assign_calls(nodes, ready, reply.calls) if i is not None)
+    return "call", tuple(i for i in assign_calls(order.nodes, ready, reply.calls) if i is not None)
+
+
+def _possible(order: Order, done: int) -> list[int]:
+    """`done` and what could be done in its place, by exchanging equal nodes.
+
+    Those where all is done that a done node waits for; `done` alone, if there is none.
+    """
+    found = [done]
+    for mask in found:
+        for other in _exchanged(order, mask):
+            if len(found) < _MOST_TRIED and other not in found:
+                found.append(other)
+    return [mask for mask in found if all(not order.needs[i] & ~mask for i in bits(mask))] or [done]
+
+
+def _exchanged(order: Order, done: int) -> Iterator[int]:
+    """`done` with a call that is ready in the place of an equal one."""
+    ready = order.calls(done)
+    for old in bits(done):
+        for new in ready:
+            if order.twins[new] != order.twins[old] and _are_equal(order, new, old):
+                yield done & ~(1 << old) | 1 << new
+
+
+def _are_equal(order: Order, left: int, right: int) -> bool:
+    one, other = order.nodes[left], order.nodes[right]
+    return (one.name, one.arguments, one.alternatives) == (other.name, other.arguments, other.alternatives)
+
+
+def _not_done(order: Order, done: int, possible: int, found: tuple[int, ...]) -> tuple[int, ...]:
+    """`found`, with equal nodes in the place of those that are in `done`."""
+    spare = list(bits(possible & ~done))
+    fresh: list[int] = []
+    for node in found:
+        if done >> node & 1:
+            instead = next(i for i in spare if _are_equal(order, i, node))
+            spare.remove(instead)
+            node = instead
+        fresh.append(node)
+    return tuple(fresh)

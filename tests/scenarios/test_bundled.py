@@ -7,11 +7,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from scenarios import BUNDLED, LABELS, SUBTYPES, Node, Scenario, Task, load, validate
+from scenarios import BUNDLED, LABELS, SUBTYPES, Node, Scenario, Task, load, parse_record, validate
 from scenarios.labels import derived_label
 from scenarios.reference import minimal_path
 from scoring.wildtoolbench import score_task
@@ -230,4 +231,53 @@ def test_the_file_has_plain_keys_and_one_record_per_line() -> None:
             "answer_list",
             "task_types",
             "turn_subtypes",
+            "annotations",
         ]
+
+
+# Annotations
+
+
+@each_session
+def test_the_tools_that_write_are_annotated_and_no_tool_that_only_reads(scenario: Scenario) -> None:
+    """By their names: what does not get, list, find, search, check or quote changes something."""
+    reading = ("get_", "list_", "find_", "search_", "check_", "quote_")
+    writing = {tool.name for tool in scenario.tools if not tool.name.startswith(reading)}
+    assert {name for name, notes in scenario.notes.items() if notes.side_effects} == writing
+
+
+def test_what_is_cancelled_is_undone() -> None:
+    undone = {
+        name: set(notes.undoes)
+        for scenario in FILE.scenarios
+        for name, notes in scenario.notes.items()
+        if notes.undoes
+    }
+    assert undone == {
+        "cancel_booking": {"book_train", "book_hotel"},
+        "cancel_appointment": {"book_appointment"},
+        "cancel_reservation": {"reserve_book"},
+    }
+
+
+@each_session
+def test_without_its_annotations_a_session_is_the_same_exam(scenario: Scenario) -> None:
+    record = json.loads(json.dumps(scenario.record))
+    del record["annotations"]
+    for nodes in record["answer_list"]:
+        for node in nodes:
+            node.pop("alternatives", None)
+    bare = parse_record(record)
+    assert (bare.notes, bare.hash == scenario.hash) == ({}, False)
+    assert bare.tools == scenario.tools
+    for task, plain in zip(scenario.tasks, bare.tasks, strict=True):
+        assert replace(task, nodes=()) == replace(plain, nodes=())
+        assert tuple(replace(node, alternatives=()) for node in task.nodes) == plain.nodes
+
+
+@each_session
+def test_alternatives_differ_from_the_arguments_and_from_each_other(scenario: Scenario) -> None:
+    for task in scenario.tasks:
+        for node in task.nodes:
+            whole = [node.arguments, *node.alternatives]
+            assert [other for i, other in enumerate(whole) if other in whole[:i]] == []

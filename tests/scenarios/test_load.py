@@ -53,7 +53,8 @@ def record(**changes: Any) -> Record:
 
 
 def english(plain: Record) -> Record:
-    return {key if key == "id" else f"english_{key}": value for key, value in plain.items()}
+    once = {"id", "annotations"}
+    return {key if key in once else f"english_{key}": value for key, value in plain.items()}
 
 
 def write(path: Path, *records: Any) -> Path:
@@ -317,6 +318,11 @@ BROKEN: list[tuple[list[Any], Any, str, str]] = [
     (["turn_subtypes"], ["Partial Information"] * 2, "turn_subtypes", "2 entries instead of 1"),
     (["turn_subtypes", 0], "Vague", "turn_subtypes[0]", "Coreferential Reference, Partial Information"),
     (["env_info"], "\ud800", "env_info", "surrogate"),
+    (["annotations"], [], "annotations", "must be an object, not a list"),
+    (["annotations"], {"weigh": {"free_text": ["itme"]}}, "annotations.weigh.free_text[0]", "mean item?"),
+    (["annotations"], {"weigh": {"defaults": {"item": "\ud800"}}}, "annotations", "surrogate"),
+    ([*NODE, "alternatives"], {}, "answer_list[1][1].alternatives", "must be a list, not an object"),
+    (["answer_list", 1, 0, "alternatives"], [], "answer_list[1][0].alternatives", "belongs to a call"),
 ]
 
 
@@ -499,6 +505,7 @@ def references(draw: st.DrawFn) -> list[Record]:
         if "user_input" not in node:
             node["observation"] = draw(JSON)
             node["action"]["arguments"] = draw(st.dictionaries(TEXT, JSON, max_size=3))
+            node["alternatives"] = draw(st.lists(st.dictionaries(TEXT, JSON, max_size=2), max_size=2))
         nodes.append(node)
     return [*nodes, close(*range(len(nodes)))]
 
@@ -511,6 +518,7 @@ def records(draw: st.DrawFn) -> Record:
         answer_list=answers,
         task_types=[draw(st.sampled_from([None, *LABELS])) for _ in answers],
         turn_subtypes=[draw(st.sampled_from([None, *SUBTYPES])) for _ in answers[1:]],
+        annotations={"weigh": draw(st.dictionaries(st.just("defaults"), st.just({"item": "fig"})))},
     )
 
 

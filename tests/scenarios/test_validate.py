@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from scenarios import Finding, Node, Scenario, Tool, ToolCall, load, parse_record, validate
+from scenarios.labels import derived_label
 from scenarios.mutations import mutations, reference_replies, steps
 from scenarios.types import Reply
+from scenarios.validate import Judge
 from scoring.wildtoolbench import score_task
 
 Record = dict[str, Any]
@@ -91,7 +93,6 @@ def found(level: str, *nodes: Record, **changes: Any) -> list[tuple[str, str]]:
         [ask(), call(0), close(1)],
         [call(), ask(0), call(1, name="price"), close(2)],
         [call(), call(item="fig"), close(0, 1)],
-        [call(), call(), call(), close(0, 1, 2)],
         [call(), call(0, name="price"), call(0, item="fig"), close(1, 2)],
         [call(), call(0), call(1), close(2)],
         [ask(), ask(0), call(1), call(1, name="price"), close(2, 3)],
@@ -375,6 +376,108 @@ def test_findings_tell_the_scenario_and_the_task() -> None:
         ("s", None, "warning"),
         ("s", 2, "error"),
         ("s", 2, "error"),
+    ]
+
+
+# Several scorers
+
+
+def test_each_scorer_must_mark_the_reference_correct_and_is_named_where_it_does_not() -> None:
+    def never(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> Verdict:
+        return Verdict("error", "step 0: no")
+
+    judges: dict[str, Judge] = {"sound": score_task, "broken": never}
+    assert [(f.level, f.field, f.reason) for f in validate(scenario(call(), close(0)), judges)] == [
+        (
+            "error",
+            "answer_list[0]",
+            "the Reference itself is not correct under the scorer broken: step 0: no",
+        )
+    ]
+
+
+def test_a_mutation_names_the_scorers_that_it_gets_past() -> None:
+    def is_blind_to(*wrong: list[int]) -> Judge:
+        """To so many calls in each reply."""
+        judge: Judge = lenient(lambda nodes, made: [len(batch) for batch in made] in wrong)
+        return judge
+
+    judges = {"sound": score_task, "one": is_blind_to([0, 0]), "other": is_blind_to([0, 0], [1, 1, 0])}
+    found = {f"{finding.field}: {finding.reason}" for finding in validate(scenario(call(), close(0)), judges)}
+    assert found == {
+        "answer_list[0][0]: scores correct with text instead of the call (under one and other)",
+        "answer_list[0][0]: scores correct with a call added before the first step (under other)",
+        "answer_list[0][0]: scores correct with a call added before the closing text (under other)",
+    }
+
+
+# Annotations
+
+
+def also(*alternatives: Record, **arguments: Any) -> Record:
+    return {**call(**arguments), "alternatives": list(alternatives)}
+
+
+def test_an_alternative_that_its_tool_takes_is_fine() -> None:
+    assert validate(scenario(also({"item": "pears"}), close(0)), score_task) == []
+
+
+def test_an_alternative_needs_the_required_keys_and_no_others() -> None:
+    assert found("error", also({"item": "fig"}, {}, {"item": "fig", "colour": "red"}), close(0)) == [
+        ("answer_list[0][0].alternatives[1]", "lack 'item', which weigh requires"),
+        ("answer_list[0][0].alternatives[2]", "have 'colour', which weigh does not declare"),
+    ]
+
+
+def test_an_alternative_against_its_schema_is_an_error() -> None:
+    ((field, reason),) = found("error", also({"item": 5}), close(0))
+    assert field == "answer_list[0][0].alternatives[0]"
+    assert reason.startswith("is not correct under the scorer even in place of the arguments: step 0:")
+
+
+AMBIGUOUS = (
+    "is ambiguous: node {} can be ready at the same time and takes the very same call; "
+    "let them differ, or link them by dependencies"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([call(), call(), close(0, 1)], [(1, "0")]),
+        ([call(), call(), call(), close(0, 1, 2)], [(1, "0"), (2, "0, 1")]),
+        ([also({"item": "fig"}), also({"item": "fig"}, item="plum"), close(0, 1)], [(1, "0")]),
+        ([also({"item": "fig"}), call(item="fig"), close(0, 1)], [(1, "0")]),
+        # Each of the two waits for something of its own, and both can have got it.
+        ([call(name="price"), call(0), call(item="fig"), call(2), close(1, 3)], [(3, "1")]),
+        ([call(), call(0), close(1)], []),
+        ([call(), call(0, name="price"), call(1), close(2)], []),
+        ([call(), call(name="price"), close(0, 1)], []),
+        ([call(), call(item="fig"), close(0, 1)], []),
+    ],
+)
+def test_calls_that_cannot_be_told_apart_are_a_note(
+    nodes: list[Record], expected: list[tuple[int, str]]
+) -> None:
+    assert found("note", *nodes, task_types=[derived_label(scenario(*nodes).tasks[0].nodes)]) == [
+        (f"answer_list[0][{i}]", AMBIGUOUS.format(others)) for i, others in expected
+    ]
+
+
+def test_free_text_with_an_enum_is_a_warning() -> None:
+    colour = {"anyOf": [{"type": "string", "enum": ["red"]}, {"type": "null"}]}
+    annotations = {"weigh": {"free_text": ["item", "colour"]}}
+    assert found("warning", close(), tools=[tool("weigh", colour=colour)], annotations=annotations) == [
+        (
+            "annotations.weigh.free_text",
+            "'colour' has an enum, and no other words stand for a value of an enum; take it out",
+        )
+    ]
+
+
+def test_a_default_of_a_required_parameter_is_a_warning() -> None:
+    assert found("warning", close(), annotations={"weigh": {"defaults": {"item": "pear"}}}) == [
+        ("annotations.weigh.defaults", "'item' is required, so a default is of no use")
     ]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scenarios import BUNDLED, load
-from scoring.scenarios_cli import scenarios
+from scenarios.mutations import reference_replies
+from scoring.scenarios_cli import judges_of, scenarios
 from scoring.scenarios_text import json_text
 
 IDS = [scenario.id for scenario in load(["bundled"])[0].scenarios]
@@ -110,6 +112,7 @@ def test_list_as_json_has_full_names(write: Any) -> None:
                 "tasks": 2,
                 "tools": 1,
                 "nodes": 4,
+                "annotated": False,
                 "hash": scenario.hash,
             }
         ],
@@ -202,6 +205,54 @@ def test_show_as_json_has_the_steps(write: Any) -> None:
     }
 
 
+def annotated() -> dict[str, Any]:
+    """The record with annotations for its one tool, and another right call."""
+    noted = record(
+        annotations={
+            "weigh": {
+                "side_effects": True,
+                "unordered": ["tags"],
+                "free_text": ["note", "by"],
+                "defaults": {"tags": [1], "by": "me"},
+                "undoes": ["weigh"],
+            }
+        }
+    )
+    properties = noted["tools"][0]["function"]["parameters"]["properties"]
+    properties.update(note={"type": "string"}, by={"type": "string"})
+    noted["answer_list"][0][1]["alternatives"] = [{"item": "pear", "note": "ü"}]
+    return noted
+
+
+def test_show_prints_annotations_under_their_tool_and_alternatives_under_their_call(write: Any) -> None:
+    lines = run("show", write(annotated())).stdout.splitlines()
+    after = lines.index("      Weigh a fruit.") + 1
+    assert lines[after] == (
+        "      Annotations: side effects; free text by, note; unordered tags; "
+        'defaults tags=[1], by="me"; undoes weigh'
+    )
+    after = lines.index('    [1] weigh(item="pear")  after 0') + 1
+    assert lines[after : after + 2] == [
+        '        or weigh(item="pear", note="ü")',
+        '        -> {"grams": 180}',
+    ]
+
+
+def test_show_as_json_has_annotations_and_alternatives(write: Any) -> None:
+    shown = json.loads(run("show", write(annotated()), "--format", "json").stdout)
+    said = annotated()["annotations"]["weigh"]
+    assert shown["annotations"] == {"weigh": {**said, "free_text": ["by", "note"]}}
+    assert shown["tasks"][0]["steps"][1][0]["alternatives"] == [{"item": "pear", "note": "ü"}]
+
+
+def test_list_as_json_tells_which_sessions_are_annotated(write: Any) -> None:
+    other = record(id="b")
+    other["answer_list"][0][1]["alternatives"] = [{"item": "fig"}]
+    path = write(annotated(), other, record(id="c"))
+    (file,) = json.loads(run("list", path, "--format", "json").stdout)["files"]
+    assert [session["annotated"] for session in file["sessions"]] == [True, True, False]
+
+
 def test_show_of_an_unknown_session_names_those_there_are(write: Any) -> None:
     result = run("show", write(record()), "fruit_2")
     assert result.exit_code == 2
@@ -283,7 +334,47 @@ def test_validate_of_an_unlinked_closing_node_shows_what_survives(write: Any) ->
         "warning: task 1: answer_list[0][2].dependency_list: the closing node does not wait for"
         in result.stdout
     )
-    assert "error: task 1: answer_list[0][1]: scores correct with text instead of the call" in result.stdout
+    assert (
+        "error: task 1: answer_list[0][1]: scores correct with text instead of the call (under wildtoolbench)"
+        in result.stdout
+    )
+
+
+def test_validate_says_under_which_scorer_a_reference_is_wrong(write: Any) -> None:
+    """5.0 is an integer in JSON Schema, but no int in Python, which the released scorer asks for."""
+    whole = record()
+    whole["answer_list"][0][1]["action"]["arguments"]["tags"] = [5.0]
+    result = run("validate", write(whole))
+    assert result.exit_code == 2
+    (line, _) = result.stdout.splitlines()
+    assert "the Reference itself is not correct under the scorer wildtoolbench: step 1: " in line
+
+
+def test_a_reference_is_judged_by_both_scorers_and_by_its_annotations_where_they_count(write: Any) -> None:
+    """The Reference spells a default out and the reply leaves it out: wrong as released, else right."""
+    noted = annotated()
+    noted["answer_list"][0][1]["action"]["arguments"] = {"item": "pear", "by": "me"}
+    (scenario,) = load([write(noted)])[0].scenarios
+    nodes = scenario.tasks[0].nodes
+    asked, called, closed = reference_replies(nodes)
+    shorter = replace(called, calls=(replace(called.calls[0], arguments='{"item": "pear"}'),))
+    verdicts = {
+        name: judge(scenario.tools, nodes, (asked, shorter, closed)).label
+        for name, judge in judges_of(scenario).items()
+    }
+    assert verdicts == {"wildtoolbench": "error", "strict": "correct"}
+
+
+def test_validate_of_an_alternative_that_the_tool_refuses(write: Any) -> None:
+    refused = record()
+    refused["answer_list"][0][1]["alternatives"] = [{"item": "fig"}, {"item": "plum"}]
+    path = write(refused)
+    result = run("validate", path)
+    assert result.exit_code == 2
+    assert result.stdout.startswith(
+        f"{path}:1: error: task 1: answer_list[0][1].alternatives[1]: "
+        "is not correct under the scorer wildtoolbench even in place of the arguments: step 1: "
+    )
 
 
 def test_validate_with_warnings_alone_exits_with_0(write: Any) -> None:
@@ -335,6 +426,43 @@ def test_validate_of_the_real_sessions_has_no_errors(real_session_files: list[Pa
     result = run("validate", *real_session_files, "--level", "warning")
     assert result.exit_code == 0
     assert result.stdout == "2 files, 18 sessions, 0 errors, 0 warnings, 108 notes\n"
+
+
+# The example of the documentation
+
+
+def documented(mark: str) -> str:
+    """The code block of docs/scenarios.md under `<!-- MARK -->`."""
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    return page.partition(f"<!-- {mark} -->\n```")[2].partition("\n")[2].partition("```")[0]
+
+
+def test_the_annotated_example_is_sound_and_shown_as_said(write: Any) -> None:
+    path = write(json.loads(documented("file: rooms.json")))
+    assert run("validate", path).stdout == "1 file, 1 session, 0 errors, 0 warnings, 0 notes\n"
+    printed = iter(run("show", path, "--task", "1").stdout.splitlines())
+    command, *shown = documented("run: rooms").splitlines()
+    assert command == "$ wildproxy scenarios show rooms.jsonl --task 1"
+    assert [line for line in shown if line != "..." and line not in printed] == []
+
+
+def test_the_annotated_example_is_judged_as_said(write: Any) -> None:
+    (scenario,) = load([write(json.loads(documented("file: rooms.json")))])[0].scenarios
+    nodes = scenario.tasks[0].nodes
+    called, closed = reference_replies(nodes)
+    said = {
+        "room": "Green",
+        "start": "2025-05-14 10:00",
+        "minutes": 30,
+        "title": "Planning the budget",
+        "guests": ["Grace", "Ada"],
+    }
+    verdicts = []
+    for other in ({}, {"room": "Red"}, {"minutes": 45}, {"guests": ["Ada"]}, {"title": "Lunch"}):
+        call = replace(called.calls[0], arguments=json.dumps({**said, **other}))
+        replies = (replace(called, calls=(call,)), closed)
+        verdicts.append(judges_of(scenario)["strict"](scenario.tools, nodes, replies).label)
+    assert verdicts == ["correct", "error", "error", "error", "error"]
 
 
 # Broken input, in every command
