@@ -6,7 +6,7 @@ Task's verdict is `error` with the reason, and nothing else is lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from scenarios.arguments import check_arguments
@@ -40,8 +40,12 @@ REPLIES_ENDED = "the replies ended before the task was over"
 """The same of a Task of which the ending is not known."""
 
 
+TaskScorer = Callable[[Sequence[Tool], Sequence[Node], Sequence[Reply], str | None], TaskScore]
+"""What scores one Task: (tools, nodes, replies, ending) -> TaskScore."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Played:
+class Played:
     """A Task played on names alone: its Steps, the replies behind them, whether it was closed."""
 
     steps: tuple[StepScore, ...]
@@ -51,8 +55,13 @@ class _Played:
 
 def score_session(trajectory: Trajectory) -> SessionScore:
     """Scores each Task of a Session; one that was not played to its end is left unscored."""
+    return score_each(trajectory, score_task)
+
+
+def score_each(trajectory: Trajectory, scorer: TaskScorer) -> SessionScore:
+    """What `scorer` says of each Task that was played to its end."""
     scenario = trajectory.scenario
-    scores = tuple(_score(trajectory, number) for number in range(len(scenario.tasks)))
+    scores = tuple(_score(trajectory, number, scorer) for number in range(len(scenario.tasks)))
     return SessionScore(trajectory.session, trajectory.epoch, scenario, scores)
 
 
@@ -63,7 +72,7 @@ def score_task(
 
     `ending` is how the Task ended, if that is known; it has a say in the reason alone.
     """
-    played = _play(nodes, replies, ending)
+    played = play(nodes, replies, ending)
     steps, name_label, argument_label, kept = _check_arguments(tools, nodes, played)
     optimal = played.closed and argument_label == CORRECT and len(played.steps) == depth(nodes)
     wrong = next((step for step in steps if step.verdict != CORRECT), None)
@@ -80,13 +89,13 @@ def score_task(
     )
 
 
-def _score(trajectory: Trajectory, number: int) -> TaskScore:
+def _score(trajectory: Trajectory, number: int, scorer: TaskScorer) -> TaskScore:
     nodes, played = trajectory.scenario.tasks[number].nodes, trajectory.tasks[number]
     if not played.finished:
         return _unscored(nodes, played)
     if played.ending == NOT_REACHED:
         return _not_reached(nodes, trajectory.tasks[:number])
-    return score_task(trajectory.scenario.tools, nodes, played.replies, played.ending)
+    return scorer(trajectory.scenario.tools, nodes, played.replies, played.ending)
 
 
 def _not_reached(nodes: Sequence[Node], before: Sequence[TaskTrajectory]) -> TaskScore:
@@ -117,22 +126,23 @@ def _unscored(nodes: Sequence[Node], played: TaskTrajectory) -> TaskScore:
     )
 
 
-def _play(nodes: Sequence[Node], replies: Sequence[Reply], ending: str | None) -> _Played:
+def play(nodes: Sequence[Node], replies: Sequence[Reply], ending: str | None) -> Played:
+    """The Steps that the released harness takes the replies for, up to the first that it does not allow."""
     state = start(nodes)
     steps: list[StepScore] = []
     for i, reply in enumerate(replies):
         taken = take_step(state, reply)
         if isinstance(taken, Mismatch):
             steps.append(StepScore(i, _intent(reply), NAME_ERROR, reason=taken.reason))
-            return _Played(tuple(steps), tuple(replies[: i + 1]), closed=False)
+            return Played(tuple(steps), tuple(replies[: i + 1]), closed=False)
         steps.append(StepScore(i, taken.kind, CORRECT, taken.nodes))
         if taken.kind == "close":
-            return _Played(tuple(steps), tuple(replies[: i + 1]), closed=True)
+            return Played(tuple(steps), tuple(replies[: i + 1]), closed=True)
         state = taken.state
     missing = Reply(None)
     reason = mismatch(state, NO_REPLY.get(ending or "", REPLIES_ENDED)).reason
     steps.append(StepScore(len(replies), _intent(missing), NAME_ERROR, reason=reason))
-    return _Played(tuple(steps), (*replies, missing), closed=False)
+    return Played(tuple(steps), (*replies, missing), closed=False)
 
 
 def _intent(reply: Reply) -> str:
@@ -140,7 +150,7 @@ def _intent(reply: Reply) -> str:
 
 
 def _check_arguments(
-    tools: Sequence[Tool], nodes: Sequence[Node], played: _Played
+    tools: Sequence[Tool], nodes: Sequence[Node], played: Played
 ) -> tuple[tuple[StepScore, ...], str, str, int]:
     """Judges arguments step by step: (steps, name label, argument label, step records kept).
 
@@ -149,7 +159,8 @@ def _check_arguments(
     (facts: section 5, row 19).
     """
     name_label = CORRECT if played.closed else ERROR
-    schemas = {tool.name: as_sent(tool.parameters) for tool in tools}
+    wanted = {node.name for node in nodes}
+    schemas = {tool.name: as_sent(tool.parameters) for tool in tools if tool.name in wanted}
     steps = list(played.steps)
     for i, (step, reply) in enumerate(zip(played.steps, played.replies, strict=True)):
         if step.action != "call" or step.verdict != CORRECT:
