@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+from math import comb
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.statistics import wilson
+from scoring.statistics import (
+    Z95,
+    detectable_difference,
+    detectable_mean,
+    least_changes,
+    mcnemar,
+    paired_difference,
+    t_quantile,
+    unseen_share,
+    wilson,
+)
 
 proportions = st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -73,3 +85,123 @@ def test_the_bounds_are_the_proportions_that_the_data_lie_z_errors_away_from() -
     assert interval is not None
     for bound in interval:
         assert abs(7 / 40 - bound) == pytest.approx(z * (bound * (1 - bound) / 40) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "p"),
+    [
+        (0, 0, 1.0),
+        (3, 0, 2 / 8),
+        (0, 5, 2 / 32),
+        (0, 6, 2 / 64),
+        # 2 (C(10, 0) + C(10, 1)) / 2^10
+        (1, 9, 22 / 1024),
+        # 2 (1 + 12 + 66) / 2^12
+        (10, 2, 158 / 4096),
+        (5, 5, 1.0),
+    ],
+)
+def test_mcnemar_is_twice_the_binomial_tail_of_the_rarer_change(lost: int, gained: int, p: float) -> None:
+    assert mcnemar(lost, gained) == p
+
+
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 6), (0.1, 5), (0.01, 8), (0.5, 3)])
+def test_so_many_pairs_must_change_before_any_p_is_small(alpha: float, least: int) -> None:
+    # 2 / 2^n < alpha
+    assert least_changes(alpha) == least
+
+
+@pytest.mark.parametrize(("probability", "degrees", "quantile"), [(0.975, 1, 12.706), (0.975, 10, 2.228)])
+def test_quantiles_of_t_are_those_of_the_tables(probability: float, degrees: int, quantile: float) -> None:
+    assert round(t_quantile(probability, degrees), 3) == quantile
+
+
+def test_the_interval_of_a_paired_difference_is_the_published_one() -> None:
+    # M. W. Fagerland, S. Lydersen, P. Laake, BMC Med. Res. Methodol. 13 (2013) 91: airway
+    # hyper-responsiveness, 1 and 7 discordant of 21 pairs, Tango's interval.
+    low, high = paired_difference(7, 1, 21)
+    assert (round(low, 3), round(high, 3)) == (-0.517, -0.026)
+
+
+@pytest.mark.parametrize("n", [1, 3, 256])
+def test_pairs_without_a_change_bound_a_difference_as_no_success_bounds_a_rate(n: int) -> None:
+    bound = Z95**2 / (n + Z95**2)
+    assert paired_difference(0, 0, n) == pytest.approx((-bound, bound))
+    assert unseen_share(n) == pytest.approx(bound)
+    assert wilson(0, n) == pytest.approx((0.0, bound))
+
+
+changes = st.integers(1, 400).flatmap(
+    lambda n: st.integers(0, n).flatmap(
+        lambda lost: st.tuples(st.just(lost), st.integers(0, n - lost), st.just(n))
+    )
+)
+
+
+@settings(max_examples=40)
+@given(changes)
+def test_a_paired_difference_lies_in_its_interval_which_mirrors_when_the_sides_swap(
+    counts: tuple[int, int, int],
+) -> None:
+    lost, gained, n = counts
+    low, high = paired_difference(lost, gained, n)
+    assert -1 <= low <= (gained - lost) / n <= high <= 1
+    assert low < high
+    swapped_low, swapped_high = paired_difference(gained, lost, n)
+    assert (low, high) == pytest.approx((-swapped_high, -swapped_low), abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(changes)
+def test_the_interval_leaves_out_zero_where_the_uncorrected_test_rejects(
+    counts: tuple[int, int, int],
+) -> None:
+    lost, gained, n = counts
+    statistic = (gained - lost) / max(1, lost + gained) ** 0.5
+    if abs(abs(statistic) - Z95) > 1e-6:
+        low, high = paired_difference(lost, gained, n)
+        assert (low > 0 or high < 0) == (abs(statistic) > Z95)
+
+
+def power_of_mcnemar(n: int, discordance: float, difference: float) -> float:
+    """Of the uncorrected test at 5 %: over all numbers of discordant pairs, and of gains among them."""
+    gain = (discordance + difference) / (2 * discordance)
+    found = 0.0
+    for m in range(1, n + 1):
+        some = comb(n, m) * discordance**m * (1 - discordance) ** (n - m)
+        found += some * sum(
+            comb(m, k) * gain**k * (1 - gain) ** (m - k)
+            for k in range(m + 1)
+            if abs(2 * k - m) / m**0.5 > Z95
+        )
+    return found
+
+
+@pytest.mark.parametrize(("n", "discordance"), [(150, 0.2), (150, 0.4), (250, 0.3)])
+def test_a_detectable_difference_is_detected_in_four_of_five_cases(n: int, discordance: float) -> None:
+    difference = detectable_difference(n, discordance, 0.05)
+    assert difference is not None
+    assert power_of_mcnemar(n, discordance, difference) == pytest.approx(0.8, abs=0.03)
+    # Connor's equation for n, with the quantiles at 97.5 % and 80 %.
+    rooted = Z95 * discordance**0.5 + 0.8416212 * (discordance - difference**2) ** 0.5
+    assert (rooted / difference) ** 2 == pytest.approx(n, rel=1e-6)
+
+
+def test_with_few_changes_so_far_a_detectable_difference_is_one_in_which_all_change_the_same_way() -> None:
+    for n in (6, 100):
+        difference = detectable_difference(n, 0.0, 0.05)
+        assert difference is not None
+        # Six changes of one kind are the fewest with an exact p below 5 %.
+        missed = sum(comb(n, k) * difference**k * (1 - difference) ** (n - k) for k in range(6))
+        assert 1 - missed == pytest.approx(0.8)
+
+
+def test_no_difference_is_detectable_with_fewer_pairs_than_must_change() -> None:
+    assert [detectable_difference(n, 1.0, 0.05) is None for n in (1, 3, 5, 12)] == [True, True, True, False]
+    assert [detectable_mean(n, 0.05, 0.05) is None for n in (1, 3, 5, 12)] == [True, True, True, False]
+
+
+def test_a_detectable_mean_is_that_many_standard_errors() -> None:
+    # Tables of t with 30 degrees of freedom: 2.0423 at 97.5 %, 0.8538 at 80 %.
+    assert detectable_mean(31, 0.02, 0.05) == pytest.approx((2.0423 + 0.8538) * 0.02, abs=1e-5)
+    assert detectable_mean(31, 0.5, 0.05) is None

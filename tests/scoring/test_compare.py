@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios.text import visible, width
+from scenarios.types import CLOSE, Node, Scenario, Task
+from scoring.compare import BOOTSTRAP, MCNEMAR, SIGN_FLIP, TANGO, UNSEEN, Comparison, Rate, Settings, compare
+from scoring.compare_document import document
+from scoring.compare_markdown import escaped, markdown
+from scoring.compare_pairs import LeftOut, Side
+from scoring.compare_resampling import CELLS, bootstrap, sign_flip
+from scoring.compare_text import COLUMNS, table
+from scoring.json_text import json_bytes
+from scoring.statistics import mcnemar, paired_difference, wilson
+from scoring.types import SessionScore, TaskScore
+
+TASK = Task("hello", "Chat", None, (Node(CLOSE, {}, "bye"),))
+LABELS = {"R": "correct", "W": "error", "-": None}
+
+
+def side(
+    outcomes: dict[str, list[str]],
+    *,
+    reason: str = "no call",
+    digest: str = "hash",
+    model: str = "m-1",
+    **config: Any,
+) -> Side:
+    """A Run: scenario -> a word for each epoch, a letter for each Task: right, wrong, `-` not scored."""
+    sessions = tuple(
+        SessionScore(
+            f"{scenario}.e{epoch}",
+            epoch,
+            Scenario(scenario, "2024-01-01", (), (TASK,) * len(tasks), digest, {}),
+            tuple(
+                TaskScore(LABELS[it], LABELS[it], LABELS[it], False, 1, 1, 1, None if it == "R" else reason)
+                for it in tasks
+            ),
+        )
+        for scenario, epochs in outcomes.items()
+        for epoch, tasks in enumerate(epochs, start=1)
+    )
+    return Side("run.db", "r1", model, config, sessions)
+
+
+def runs(*outcomes: str) -> dict[str, list[str]]:
+    """One epoch of s0, s1, ..."""
+    return {f"s{number}": [tasks] for number, tasks in enumerate(outcomes)}
+
+
+def compared(a: dict[str, list[str]], b: dict[str, list[str]], **asked: Any) -> Comparison:
+    return compare(side(a), side(b), Settings(**asked))
+
+
+differences = st.lists(st.integers(-5, 5), max_size=9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(differences)
+def test_the_permutation_test_counts_every_choice_of_signs(found: list[int]) -> None:
+    signed = [sum(map(int.__mul__, signs, found)) for signs in product((1, -1), repeat=len(found))]
+    reached = sum(abs(it) >= abs(sum(found)) for it in signed)
+    assert sign_flip(found) == reached / 2 ** len(found)
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(0, 6), (1, 9), (10, 2), (40, 30)])
+def test_equal_differences_make_the_permutation_test_mcnemars(lost: int, gained: int) -> None:
+    assert sign_flip([-1] * lost + [1] * gained + [0] * 5) == pytest.approx(mcnemar(lost, gained))
+
+
+def test_differences_too_large_to_count_to_the_unit_have_a_p_just_above_the_exact_one() -> None:
+    found = [int(it) for it in np.random.default_rng(1).integers(-(10**9), 2 * 10**9, size=14)]
+    assert sum(map(abs, found)) > CELLS
+    sums = np.abs(np.array(list(product((1, -1), repeat=14))) @ np.array(found))
+    exact = float((sums >= abs(sum(found))).mean())
+    assert exact <= sign_flip(found) <= exact + 0.001
+
+
+def test_sums_that_tie_still_tie_where_they_are_rounded() -> None:
+    found = [2, -1, 4, -9, 2, 7, 5, 4]
+    large = [it * 1_000_003 for it in found]
+    assert sum(map(abs, large)) > CELLS
+    assert sign_flip(large) == sign_flip(found) == 0.375
+
+
+def test_the_bootstrap_depends_on_the_seed_alone() -> None:
+    clusters = [(float(it), 4) for it in (3, -1, 0, 2, 1, 0, -2, 4)]
+    first = bootstrap(clusters, alpha=0.05, seed=1)
+    assert first == bootstrap(clusters, alpha=0.05, seed=1)
+    assert first != bootstrap(clusters, alpha=0.05, seed=2)
+
+
+def test_the_bootstrap_resamples_whole_clusters() -> None:
+    # The mean of 200 clusters of two draws of +-1 that agree: sd 1 / sqrt(200), not 1 / sqrt(400).
+    low, high = bootstrap([(2.0, 2), (-2.0, 2)] * 100, alpha=0.05, seed=0)
+    assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.05)
+
+
+def test_single_sessions_are_compared_by_mcnemar_and_tango() -> None:
+    a, b = runs(*["RR"] * 9, "RW", *["RW"] * 5), runs(*["RW"] * 9, "RR", *["RW"] * 5)
+    level = compared(a, b).levels["session"]
+    assert (level.n, level.lost, level.gained, level.test) == (15, 9, 1, MCNEMAR)
+    assert level.p == 22 / 1024
+    low, high = paired_difference(9, 1, 15)
+    assert level.difference is not None
+    assert (level.difference.value, level.difference.interval) == (-8 / 15, TANGO)
+    assert (level.difference.low, level.difference.high) == pytest.approx((low, high))
+    bounds = wilson(9, 15)
+    assert bounds is not None
+    assert level.a == Rate(9 / 15, 15, 9, *bounds)
+
+
+def test_tasks_are_flipped_and_resampled_by_scenario() -> None:
+    # Ten scenarios in which B loses all four tasks, and two in which it gains two.
+    a, b = runs(*["RRRR"] * 10, *["WWRR"] * 2), runs(*["WWWW"] * 10, *["RRRR"] * 2)
+    level = compared(a, b).levels["task"]
+    assert (level.n, level.scenarios, level.lost, level.gained, level.test) == (48, 12, 40, 4, SIGN_FLIP)
+    assert level.difference is not None
+    assert (level.difference.value, level.difference.interval) == (-36 / 48, BOOTSTRAP)
+    # |sum| >= 36 of ten fours and two twos: 40 +- 4 and 40 - 0 (4 ways), 32 + 4 (10 ways); both signs.
+    assert level.p == pytest.approx(2 * (4 + 10) / 2**12)
+
+
+def test_several_epochs_count_as_their_mean_and_are_not_pairs_of_their_own() -> None:
+    a = {f"s{number}": ["RR", "RR", "RR", "RR"] for number in range(4)}
+    b = {f"s{number}": ["WW", "WW"] for number in range(4)}
+    session = compared(a, b).levels["session"]
+    assert (session.n, session.test, session.p) == (4, SIGN_FLIP, 2 / 2**4)
+    assert (session.a.value, session.a.successes, session.b.value) == (1.0, None, 0.0)
+    a |= {"s0": ["RW", "RR", "RW"]}
+    task = compared(a, b).levels["task"]
+    assert task.difference is not None
+    assert task.difference.value == pytest.approx(-(7 + 1 / 3) / 8)
+    assert task.a.value == pytest.approx((7 + 1 / 3) / 8)
+
+
+def test_only_what_both_scored_is_paired_and_the_rest_is_counted() -> None:
+    a = runs("RR", "R-", "RW") | {"only-a": ["R"]}
+    b = runs("R-", "R-", "RR") | {"only-b": ["R"]}
+    it = compared(a, b)
+    task, session = it.levels["task"], it.levels["session"]
+    assert (task.n, task.left_out) == (4, LeftOut(a=1, b=2, either=2))
+    assert (session.n, session.left_out) == (1, LeftOut(a=1, b=2, either=2))
+    assert (it.paired.only_a, it.paired.only_b, it.paired.scenarios) == (("only-a",), ("only-b",), 3)
+    assert [(flip.scenario, flip.task) for flip in it.flips] == [("s2", 2)]
+
+
+def test_a_scenario_with_other_content_is_left_out_by_name() -> None:
+    a, changed = side(runs("RR", "RR")), side({"s0": ["WW"]}, digest="other")
+    b = Side("b.db", "r2", None, {}, (*changed.sessions, *side({"s1": ["RR"]}).sessions))
+    it = compare(a, b, Settings())
+    assert (it.paired.changed, it.paired.only_a, it.paired.only_b) == (("s0",), (), ())
+    assert (it.levels["task"].n, it.flips) == (2, [])
+    assert "the content under this id differs: 1 scenario (s0)." in table(it, "w", "1")
+
+
+def test_three_sessions_that_all_flip_are_inconclusive() -> None:
+    for metric in ("task", "session"):
+        it = compared(runs(*["RR"] * 3), runs(*["WW"] * 3), metric=metric)
+        assert (it.verdict, it.level.p, it.level.detectable) == ("INCONCLUSIVE", 0.25, None)
+        assert "3 scenarios, and at least 6 must change" in table(it, "w", "1").replace("\n", " ")
+
+
+@pytest.mark.parametrize("metric", ["task", "session"])
+def test_six_sessions_that_all_flip_are_a_verdict(metric: str) -> None:
+    good, bad = runs(*["RR"] * 6, *["WR"] * 4), runs(*["WW"] * 6, *["WR"] * 4)
+    assert compared(good, bad, metric=metric).verdict == "worse"
+    assert compared(bad, good, metric=metric).verdict == "better"
+    assert compared(good, bad, metric=metric, alpha=0.03).verdict == "INCONCLUSIVE"
+
+
+def test_scenarios_that_all_lose_the_same_have_an_interval_for_what_so_few_do_not_show() -> None:
+    # z^2 / (6 + z^2) = 39.0 % of scenarios may be otherwise: without a change, or with everything lost.
+    it = compared(runs(*["RR"] * 6), runs(*["RW"] * 6))
+    assert it.verdict == "worse"
+    assert it.level.difference is not None
+    found = it.level.difference
+    assert (found.low, found.high) == pytest.approx((-0.5 - 0.3903 * 0.5, -0.5 * (1 - 0.3903)), abs=1e-4)
+    assert found.largest_loss == -found.low
+    gain = compared(runs(*["RW"] * 6), runs(*["RR"] * 6)).level.difference
+    assert gain is not None
+    assert (gain.low, gain.high) == pytest.approx((0.5 * (1 - 0.3903), 0.5 + 0.3903 * 0.5), abs=1e-4)
+    assert gain.largest_loss == pytest.approx(0.3903 * 1.5 - 0.5, abs=1e-4)
+
+
+def test_a_verdict_needs_an_interval_without_zero_too() -> None:
+    good, bad = runs(*["RR"] * 6), runs(*["WW"] * 6)
+    for it, verdict in ((compared(good, bad), "worse"), (compared(bad, good), "better")):
+        assert it.level.difference is not None
+        assert it.verdict == verdict
+        wide = replace(it.level, difference=replace(it.level.difference, low=-1.0, high=1.0))
+        assert replace(it, levels={"task": wide}).verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("metric", ["task", "session"])
+def test_the_same_outcomes_rule_out_only_as_small_a_loss_as_their_number_allows(metric: str) -> None:
+    same = runs(*["RW"] * 4, *["RR"] * 6)
+    it = compared(same, same, metric=metric, margin=0.25)
+    assert (it.verdict, it.within_margin, it.level.p) == ("INCONCLUSIVE", False, 1.0)
+    assert it.level.difference is not None
+    # z^2 / (n + z^2) with ten scenarios.
+    assert it.level.difference.largest_loss == pytest.approx(3.8415 / 13.8415, abs=1e-4)
+    assert it.level.difference.interval == (UNSEEN if metric == "task" else TANGO)
+    assert compared(same, same, metric=metric, margin=0.3).within_margin
+    assert not compared(same, same, metric=metric, margin=0.0).within_margin
+
+
+def test_one_gain_among_few_does_not_rule_out_every_loss() -> None:
+    # Resampling alone would never show a loss.
+    it = compared(runs(*["RR"] * 9, "RW"), runs(*["RR"] * 10), margin=0.1)
+    assert it.level.difference is not None
+    assert it.level.difference.low == 0.0
+    assert not it.within_margin
+
+
+def test_the_noise_floor_is_told_where_there_are_epochs() -> None:
+    a, b = side({"s0": ["RR", "RW"], "s1": ["RR", "RR"]}), side({"s0": ["RR"], "s1": ["RR"]})
+    it = compare(a, b, Settings())
+    assert it.noise_a is not None
+    assert (it.noise_a.value, it.noise_a.n, it.noise_b) == (0.25, 4, None)
+    assert "Noise floor, the tasks that flip between epochs of one run: A 25.0 % (1/4)." in table(
+        it, "w", "1"
+    )
+
+
+def test_runs_of_different_modes_are_compared_under_a_banner() -> None:
+    it = compare(side(runs("RR"), history="gold"), side(runs("RW"), history="live"), Settings())
+    assert it.why_not_comparable is not None
+    first, *_ = table(it, "w", "1").splitlines()
+    assert first.startswith("Not comparable: A has gold history")
+    assert "> **Not comparable: A has gold history" in markdown(it, "w", "1")
+    assert document(it, "w", "1")["comparable"] is False
+    stops = side(runs("RW"), history="live", on_mismatch="stop")
+    assert compare(side(runs("RR"), history="live"), stops, Settings()).why_not_comparable is not None
+    tools = side(runs("RW"), tools="relay"), side(runs("RW"), tools="mcp")
+    assert compare(*tools, Settings()).why_not_comparable is None
+
+
+def test_configurations_are_told_where_they_differ() -> None:
+    a = side(runs("RR"), history="gold", temperature=0, only=None)
+    b = side(runs("RR"), history="gold", temperature=1, seed=[3])
+    assert compare(a, b, Settings()).differing == (("seed", None, [3]), ("temperature", 0, 1))
+
+
+def test_the_document_tells_everything_and_is_the_same_every_time() -> None:
+    a, b = runs(*["RR"] * 6, "RW", "R-"), runs(*["RW"] * 6, "RR", "RR")
+    first, second = (document(compared(a, b, seed=3), "w", "1") for _ in range(2))
+    assert json_bytes(first) == json_bytes(second)
+    assert first["verdict"] == "INCONCLUSIVE"
+    assert first["levels"]["task"]["difference"]["value"] == -5 / 15
+    assert first["levels"]["session"]["p"] == 2 * 8 / 2**7
+    assert [(it["scenario"], it["task"], it["change"]) for it in first["flips"]] == [
+        *((f"s{number}", 2, "lost") for number in range(6)),
+        ("s6", 2, "gained"),
+    ]
+    assert first["flips"][0]["a"] == {"right": 1, "scored": 1, "reason": None}
+    assert first["flips"][0]["b"] == {"right": 0, "scored": 1, "reason": "no call"}
+    assert first["session_flips"][0]["b"]["reason"] == "task 2: no call"
+
+
+def test_nothing_in_common_has_no_figures() -> None:
+    it = compared(runs("RR"), {"other": ["RR"]})
+    assert (it.verdict, it.within_margin, it.level.difference, it.level.p) == (
+        "INCONCLUSIVE",
+        False,
+        None,
+        None,
+    )
+    assert it.level.a == Rate(None, 0, 0, None, None)
+    assert "INCONCLUSIVE on task accuracy: nothing is paired." in table(it, "w", "1")
+
+
+def test_the_verdict_says_what_it_rests_on() -> None:
+    text = " ".join(table(compared(runs(*["RR"] * 8), runs(*["WR"] * 8)), "w", "1").split())
+    assert "B is worse on task accuracy: -50.0 points." in text
+    assert "It rests on p = 0.0078 (exact sign-flip permutation test over 8 scenarios, alpha 0.05)" in text
+    assert "whether the intervals of the two rates overlap says nothing." in text
+    assert "Detectable with 80 % power:" in text
+
+
+def test_wide_characters_take_two_columns_of_the_table() -> None:
+    long = "長い名前" * 30
+    a, b = side({long: ["RR"]}, model=long, key=long), side({long: ["WR"]}, reason=long)
+    lines = table(compare(a, b, Settings()), "w", "1").splitlines()
+    assert max(map(width, lines)) <= COLUMNS
+    assert sum("長い" in line for line in lines) >= 3
+
+
+def test_a_lost_task_is_told_with_the_reason_of_b() -> None:
+    it = compare(side(runs("RR", "WR"), reason="of a"), side(runs("WR", "RR"), reason="of b"), Settings())
+    rows = [line.split(maxsplit=3) for line in table(it, "w", "1").splitlines() if line.startswith("  s")]
+    assert rows == [["s0/1", "right", "wrong", "of b"], ["s1/1", "wrong", "right", "of a"]]
+
+
+foreign = st.text(min_size=1, max_size=120)
+
+
+@settings(max_examples=12, deadline=None)
+@given(name=foreign, reason=foreign, model=foreign, value=foreign)
+def test_no_text_of_others_breaks_the_table(name: str, reason: str, model: str, value: str) -> None:
+    a = side({name: ["RR"], name + "2": ["R"]}, model=model, key=value)
+    it = compare(a, side({name: ["WR"]}, reason=reason), Settings())
+    text = table(it, "w", "1")
+    assert max(map(width, text.splitlines())) <= COLUMNS
+    assert visible(text, keep="\n") == text
+    rows = [line for line in markdown(it, "w", "1").split("\n") if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {4, 5, 11}
+
+
+def test_texts_of_others_are_no_markup_in_a_pull_request() -> None:
+    reason = "a|b `c` <script>x</script> @team #1 **x** [y](http://z)"
+    written = markdown(compare(side(runs("RR")), side(runs("WR"), reason=reason), Settings()), "w", "1")
+    assert not set("`@[]") & set(written)
+    assert "<script>" not in written
+    assert "http://" not in written
+    assert escaped("a|b <c> d`e") == "a&#124;b &#60;c&#62; d&#96;e"
+
+
+def test_only_the_first_flips_are_shown_and_the_others_counted() -> None:
+    it = compared(runs(*["RR"] * 15), runs(*["WW"] * 15))
+    assert "  and 10 others: --format json has them all" in table(it, "w", "1").splitlines()
+    assert "and 10 others" in markdown(it, "w", "1").splitlines()
+    assert len(document(it, "w", "1")["flips"]) == 30
