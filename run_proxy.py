@@ -16,10 +16,11 @@ COMMANDS = {
     "drive": ("proxy.cli:drive", "Play sessions against an agent."),
     "demo": ("proxy.cli:demo", "Everything at once on the bundled scenarios, offline."),
     "score": ("scoring.cli:score", "Metrics and verdicts from a log."),
+    "compare": ("scoring.compare_cli:compare", "Is one run better than another, and how sure is that?"),
     "export": ("scoring.export_cli:export", "Sessions for the tools of others: result files, chats."),
     "tail": ("proxy.tail.cli:tail", "Show a session in the terminal, live if wanted."),
     "log": ("proxy.log.cli:log", "Look into a log, name and delete its runs."),
-    "judge": ("scoring.cli:judge", "Score recorded replies without a proxy."),
+    "judge": ("scoring.judge_cli:judge", "Score recorded replies and chats without a proxy."),
     "scenarios": ("scoring.scenarios_cli:scenarios", "List, show and check scenario files."),
     "simulate": ("proxy.simulate.cli:simulate", "A scripted OpenAI-compatible provider."),
 }
@@ -77,11 +78,12 @@ class Composition:
 
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""
-        from scoring.cli import SCORER_NAMES, score_logs
-        from scoring.report import documents, json_bytes
-        from scoring.tables import run_table
+        from scoring.cli import Asked, score_logs
+        from scoring.document import documents
+        from scoring.json_text import json_bytes
+        from scoring.run_table import run_table
 
-        reports = score_logs((log,), (), SCORER_NAMES[0])
+        reports = score_logs((log,), (), Asked())
         return run_table(reports[0]), json_bytes(documents(reports), indent=2).decode()
 
 

@@ -1,6 +1,6 @@
 """Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log,
 `frameworks.md` and `agents.md` from the files by which real clients are tested, `conformance.md` from the
-probes; and the README's table of the latter.
+probes, `metrics.md` from the definitions of figures; and the README's table of the probes.
 
     python docs/generate.py            writes them all
     python docs/generate.py --check    writes nothing; exit code 1 if a page differs
@@ -28,6 +28,7 @@ sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 
 from client_pages import agents_page, frameworks_page  # noqa: E402
 from conformance_page import conformance_page, summary  # noqa: E402
+from metrics_page import metrics_page  # noqa: E402
 
 from proxy.log import rows  # noqa: E402
 from proxy.log.database import open_for_writing  # noqa: E402
@@ -153,9 +154,11 @@ def cli_page() -> str:
         "",
         "| Exit code | means |",
         "|---|---|",
-        "| 0 | done |",
+        "| 0 | done, and every threshold met |",
+        "| 1 | a threshold missed, or the candidate is worse |",
         "| 2 | wrong usage or broken input; one line says what is wrong, where, and how to mend it |",
         "| 3 | nothing to score, or something other than the agent failed |",
+        "| 4 | inconclusive: the data cannot tell |",
         "| 130, 143, 129 | ended by Ctrl-C, SIGTERM, SIGHUP |",
     ]
     for context in _contexts(click.Context(main, info_name=PROGRAM)):
@@ -178,6 +181,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "frameworks.md": lambda: frameworks_page(NOTICE),
     "agents.md": lambda: agents_page(NOTICE),
     "conformance.md": lambda: conformance_page(NOTICE),
+    "metrics.md": lambda: metrics_page(NOTICE),
 }
 
 

@@ -141,10 +141,11 @@ def _served(progress: Progress, calls: Sequence[ToolCall]) -> list[int | None]:
     # More than all that a further call served can cost the others.
     enough = 1.5 * min(len(calls), len(open_nodes))
     fits: dict[CallKey, list[float]] = {}
-    for call in calls:
-        if call_key(call) not in fits:
-            fits[call_key(call)] = [_fit(progress, call, node, enough) for node in open_nodes]
-    weights = [fits[call_key(call)] for call in calls]
+    keys = [call_key(call) for call in calls]
+    for key, call in zip(keys, calls, strict=True):
+        if key not in fits:
+            fits[key] = [_fit(progress, call, node, enough) for node in open_nodes]
+    weights = [fits[key] for key in keys]
     return [
         None if place is None or not row[place] else open_nodes[place]
         for row, place in zip(weights, assign_shorter(weights), strict=True)

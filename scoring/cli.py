@@ -1,19 +1,35 @@
-"""The commands `score` and `judge`: what the scorers say, on the terminal."""
+"""The command `score`: what the scorers say of a log, on the terminal or for other programs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
-from scoring.errors_cli import InputError, NothingScorable
+from scoring.errors_cli import InputError, NothingScorable, ThresholdMissed
 
 if TYPE_CHECKING:
+    from scenarios.types import Scenario
+    from scoring.gates import Outcome
     from scoring.log import Log, RunInfo
+    from scoring.prices import Prices
     from scoring.report import RunReport
 
-SCORER_NAMES = ("wildtoolbench",)
+SCORER_NAMES = ("wildtoolbench", "strict", "published")
+DEFAULT_SCORERS = SCORER_NAMES[:2]
+FORMATS = ("table", "json", "csv", "markdown", "junit")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `score` was asked for beyond which runs: see its options."""
+
+    scorers: tuple[str, ...] = DEFAULT_SCORERS
+    scenarios: str | None = None
+    language: str = "en"
+    prices: Path | None = None
 
 
 @click.command()
@@ -21,98 +37,172 @@ SCORER_NAMES = ("wildtoolbench",)
 @click.option(
     "--run", "run_ids", multiple=True, metavar="RUN", help="Score this run; needed if a log holds several."
 )
-@click.option("--scorer", type=click.Choice(SCORER_NAMES), default=SCORER_NAMES[0], show_default=True)
+@click.option(
+    "--scorer",
+    "scorers",
+    type=click.Choice(SCORER_NAMES),
+    multiple=True,
+    help="Once for each scorer; the first one is gated on. Default: wildtoolbench and strict.",
+)
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["table", "json"]),
+    type=click.Choice(FORMATS),
     default="table",
     show_default=True,
-    help="json: metrics under the released names, estimates, and a verdict with its evidence per task.",
+    help="json has everything; csv one line a figure; markdown for a pull request; junit for a CI server.",
 )
-def score(logs: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str, output_format: str) -> None:
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Table: more figures, and the evidence for every wrong task."
+)
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="FIGURE=VALUE",
+    help="Exit code 1 if the figure is lower: session_accuracy=0.10, strict:accuracy_by_label[Chat]=0.9.",
+)
+@click.option(
+    "--fail-over", multiple=True, metavar="FIGURE=VALUE", help="Exit code 1 if the figure is higher."
+)
+@click.option(
+    "--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of models, for the cost."
+)
+@click.option(
+    "--scenarios",
+    metavar="FILE",
+    help="Judge by these scenarios, a later version of those in the log.",
+)
+@click.option("--language", type=click.Choice(["en", "zh"]), default="en", help="Columns of --scenarios.")
+@click.option("--save", is_flag=True, help="Write the verdicts to LOG.scores.db, and print what moved since.")
+@click.option(
+    "--leaderboard",
+    is_flag=True,
+    help="Published figures beside the run where they measure the same, else how to get a baseline.",
+)
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="LOG.db", help="Compare with the run in this log."
+)
+def score(
+    logs: tuple[Path, ...],
+    run_ids: tuple[str, ...],
+    scorers: tuple[str, ...],
+    output_format: str,
+    verbose: bool,
+    fail_under: tuple[str, ...],
+    fail_over: tuple[str, ...],
+    prices: Path | None,
+    scenarios: str | None,
+    language: str,
+    save: bool,
+    leaderboard: bool,
+    baseline: Path | None,
+) -> None:
     """Score the sessions in one or more logs. Offline; the same log gives the same bytes.
+
+    Two scorers stand side by side: `wildtoolbench`, the released rules to the bit, and `strict`,
+    what they should have been. The tasks on which they disagree are listed with the reason.
+    `published` is an experimental reconstruction of the rules behind the published table.
 
     Runs with live history, or whose tasks go on after a wrong step, are not comparable with
     published figures, say so in every format, and tell what was completed after errors, and
     what the agent lost of its history.
 
-    Exit code 3 if a run has no scored task.
+    Exit code 1 if a figure misses its threshold, 3 if a run has no scored task or a gated
+    figure nothing to tell.
     """
+    from scoring.beside_cli import beside
+    from scoring.gates_cli import check_gates, read_gates
+    from scoring.output_cli import print_reports, save_reports
+
+    if (leaderboard or baseline is not None) and output_format != "table":
+        raise click.UsageError("--leaderboard and --baseline go with --format table")
+    gates = read_gates(fail_under, fail_over)
+    asked = Asked(tuple(dict.fromkeys(scorers)) or DEFAULT_SCORERS, scenarios, language, prices)
+    reports = score_logs(logs, run_ids, asked)
+    outcomes = check_gates(gates, reports)
+    print_reports(reports, output_format, verbose=verbose, outcomes=outcomes)
+    if save:
+        save_reports(logs, reports, output_format)
+    beside(reports, baseline, leaderboard=leaderboard)
+    _end(logs, reports, outcomes)
+
+
+def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], asked: Asked) -> list[RunReport]:
+    """Scores the runs chosen in these logs. Raises InputError."""
+    from scoring.choosing_cli import choose_runs
     from scoring.log import LogError
 
     try:
-        reports = score_logs(logs, run_ids, scorer)
+        chosen = choose_runs(paths, run_ids)
+        prices = None if asked.prices is None else _prices(asked.prices)
+        scenarios = None if asked.scenarios is None else _scenarios(asked.scenarios, asked.language)
+        return [_score(log, run, asked.scorers, prices, scenarios) for log, run in chosen]
     except LogError as error:
         raise InputError(str(error)) from error
-    _print_reports(reports, output_format)
-    empty = [report for report in reports if report.scored_tasks == 0]
-    if empty or not reports:
-        raise NothingScorable(_nothing_scorable(logs, empty))
 
 
-@click.command()
-@click.argument("cases", metavar="CASES.jsonl", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
-    default="-",
-    help="Write the verdicts here instead of to standard output.",
-)
-def judge(cases: Path, output: Path) -> None:
-    """Score recorded replies without a proxy: a verdict for each line of CASES.jsonl ('-': standard input).
+def _score(
+    log: Log,
+    run: RunInfo,
+    scorers: tuple[str, ...],
+    prices: Prices | None,
+    scenarios: dict[str, Scenario] | None,
+) -> RunReport:
+    from scoring.log_played import read_played
+    from scoring.report import score_run
+    from scoring.revised import RevisionError, revised
+    from scoring.scorers import SCORERS
 
-    A line holds one task: `tools`, `answer_list` (the reference), `replies` (assistant
-    messages in order) and `case` (its name). Blank lines are skipped. A line that cannot be judged gives a
-    line with `error`, and exit code 2 at the end.
-    """
-    _refuse_overwriting(cases, output)
-    try:
-        with click.open_file(str(cases), "rb") as source, click.open_file(str(output), "wb") as target:
-            judged, broken = _judge_stream(source, target)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise InputError(f"{error.filename}: {error.strerror}") from error
-    source_name = "standard input" if str(cases) == "-" else cases
-    if broken:
-        raise InputError(f"{source_name}: {broken} of {judged} lines could not be judged; see their 'error'")
-    if not judged:
-        raise NothingScorable(f"{source_name}: no cases")
-
-
-def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], scorer: str) -> list[RunReport]:
-    """Scores the runs chosen in these logs. Raises LogError, InputError."""
-    from scoring.choosing_cli import choose_runs
-
-    return [_score(log, run, scorer) for log, run in choose_runs(paths, run_ids)]
-
-
-def _score(log: Log, run: RunInfo, scorer: str) -> RunReport:
-    from scoring.log_findings import trajectories_and_findings
-    from scoring.report import SCORERS, score_run
-
-    trajectories, findings = trajectories_and_findings(log, run.id)
+    played = read_played(log, run.id)
+    trajectories = list(played.trajectories)
+    if scenarios is not None:
+        try:
+            trajectories = list(revised(trajectories, scenarios))
+        except RevisionError as error:
+            raise InputError(f"{log.path}: {error}") from error
     return score_run(
         trajectories,
-        SCORERS[scorer],
+        [SCORERS[name] for name in scorers],
         log=log.path.name,
         run=run.id,
         model=run.model,
         config=run.config,
-        findings=findings,
+        usage=played.usage,
+        prices=prices,
+        findings=played.findings,
     )
 
 
-def _print_reports(reports: list[RunReport], output_format: str) -> None:
-    from scoring.report import documents, json_bytes
-    from scoring.tables import run_table
+def _prices(path: Path) -> Prices:
+    from scoring.prices import PriceError, parse_prices
 
-    if output_format == "json":
-        click.echo(json_bytes(documents(reports), indent=2), nl=False)
-    else:
-        click.echo("\n".join(run_table(report) for report in reports), nl=False)
+    try:
+        return parse_prices(path.read_bytes(), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except PriceError as error:
+        raise InputError(str(error)) from error
+
+
+def _scenarios(name: str, language: str) -> dict[str, Scenario]:
+    from scoring.scenarios_cli import sound_file
+
+    return {scenario.id: scenario for scenario in sound_file(name, language).scenarios}
+
+
+def _end(logs: tuple[Path, ...], reports: list[RunReport], outcomes: list[Outcome]) -> None:
+    """Exits with what the thresholds and the scored Tasks come to."""
+    from scoring.gates import outcome_lines
+
+    empty = [report for report in reports if report.scored_tasks == 0]
+    if empty or not reports:
+        raise NothingScorable(_nothing_scorable(logs, empty))
+    missed = [outcome for outcome in outcomes if outcome.passed is False]
+    if missed:
+        raise ThresholdMissed("; ".join(outcome_lines(missed)))
+    unknown = [outcome for outcome in outcomes if outcome.passed is None]
+    if unknown:
+        raise NothingScorable("; ".join(outcome_lines(unknown)))
 
 
 def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:
@@ -126,22 +216,3 @@ def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:
         f"{report.log}, run {visible(report.run)}: no scored task. {unscored_line(unscored(report.sessions))}"
         for report in empty
     )
-
-
-def _judge_stream(source: IO[bytes], target: IO[bytes]) -> tuple[int, int]:
-    """Judges line by line, each verdict flushed at once; returns (lines, broken lines)."""
-    from scoring.judge import judge_lines
-    from scoring.report import json_bytes
-
-    total = broken = 0
-    for entry in judge_lines(source):
-        target.write(json_bytes(entry))
-        target.flush()
-        total += 1
-        broken += "error" in entry
-    return total, broken
-
-
-def _refuse_overwriting(source: Path, target: Path) -> None:
-    if str(source) != "-" and source.exists() and target.exists() and source.samefile(target):
-        raise InputError(f"{target}: the output would overwrite the cases; name another file with -o")

@@ -97,8 +97,8 @@ def compare(
     if len(logs) > 2:
         raise click.UsageError(f"compare takes one log or two, not {len(logs)}")
     try:
-        a = _side(logs[0], run_a, "--run-a", SCORERS[scorer])
-        b = _side(logs[-1], run_b, "--run-b", SCORERS[scorer])
+        a = side(logs[0], run_a, "--run-a", SCORERS[scorer])
+        b = side(logs[-1], run_b, "--run-b", SCORERS[scorer])
     except LogError as error:
         raise InputError(str(error)) from error
     comparison = compare_sides(a, b, Settings(**asked))
@@ -109,7 +109,7 @@ def compare(
         context.exit(_gate(comparison))
 
 
-def _side(path: Path, run: str | None, option: str, scorer: Scorer) -> Side:
+def side(path: Path, run: str | None, option: str, scorer: Scorer) -> Side:
     """The Run that is meant, scored. Raises LogError, InputError, NothingScorable."""
     from scoring.compare_pairs import Side
 

@@ -39,7 +39,7 @@ DEFINITIONS: Definitions = {
     "detectable": Definition(
         "Detectable with 80 % power",
         "rate",
-        "The least difference that this many pairs, changing as often as these, would show four times in five.",
+        "The least difference that so many pairs, changing as often as these, show four times in five.",
         "R. J. Connor, Biometrics 43 (1987) 207-211; H. S. Bloom, Evaluation Review 19 (1995) 547-556",
         None,
     ),
@@ -53,7 +53,7 @@ DEFINITIONS: Definitions = {
     "noise_floor": Definition(
         "Noise floor",
         "rate",
-        "The flip rate of a Run with several epochs: how often a Task changes without any change of the agent.",
+        "The flip rate of a Run with several epochs: how often Tasks change without a change of the agent.",
         "tau-bench issue 57; tau2-bench issue 540",
         "lower",
     ),

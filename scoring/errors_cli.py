@@ -15,3 +15,9 @@ class NothingScorable(click.ClickException):
     """The input is sound, but there is nothing in it to score."""
 
     exit_code = 3
+
+
+class ThresholdMissed(click.ClickException):
+    """A figure is on the wrong side of its threshold."""
+
+    exit_code = 1

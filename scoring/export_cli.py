@@ -153,7 +153,7 @@ def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen
 
 
 def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> None:
-    from scoring.report import json_bytes
+    from scoring.json_text import json_bytes
     from scoring.transcript import transcript_line
 
     lines = (json_bytes(transcript_line(it.detail, it.run, it.model)) for it in chosen)
@@ -168,8 +168,8 @@ def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> N
 
 def _write_results(chosen: Sequence[Chosen], folder: Path, force: bool) -> None:
     from scoring.export import result_line
+    from scoring.json_text import json_bytes
     from scoring.log import natural
-    from scoring.report import json_bytes
 
     files: dict[Path, list[Chosen]] = {}
     for session in chosen:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from scenarios.live import Progress, Rule, begin_task, take
 from scenarios.types import Task
-from scoring.metrics import Estimate, estimate, is_whole
+from scoring.figures import Definition, Definitions, Figure
+from scoring.metrics import is_whole
+from scoring.rates import rate
 from scoring.types import (
     AFTER_ERRORS,
     CORRECT,
@@ -29,6 +31,45 @@ from scoring.types import (
 )
 
 COMPLETED = frozenset({CORRECT, AFTER_ERRORS})
+
+DEFINITIONS: Definitions = {
+    "verdict_share": Definition(
+        "Tasks by verdict",
+        "rate",
+        "Where a wrong Step does not end its Task, or its history is live: Tasks by verdict, of those that "
+        "were scored. `correct`: every call right, in time and made once. `correct_after_errors`: all the "
+        "same brought to its end. `not_reached`: an earlier Task ended the Session.",
+        "own definition; WildToolBench ends a Task at its first wrong Step",
+        None,
+    ),
+    "completed_sessions": Definition(
+        "Sessions completed",
+        "rate",
+        "Sessions of which every Task is correct or correct after errors, of those that were scored whole.",
+        "own definition",
+    ),
+    "live_redundant_calls": Definition(
+        "Redundant calls",
+        "count",
+        "Calls that were told again what the agent knew already, in all Tasks with a verdict.",
+        "own definition",
+        "lower",
+    ),
+    "live_unmatched_calls": Definition(
+        "Calls that matched nothing",
+        "count",
+        "Calls for which the Reference has no answer: refused, or told that there is no data.",
+        "own definition",
+        "lower",
+    ),
+    "live_steps_over_optimal": Definition(
+        "Steps in completed tasks, over the optimal number",
+        "ratio",
+        "Steps taken in the completed Tasks, over the least number in which they can be done.",
+        "own definition",
+        "lower",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +96,8 @@ class LiveFigures:
     wrong Step ended its Task; `findings` where the LLM did not get the agent's own messages.
     """
 
-    verdicts: Mapping[str, Estimate]
-    completed_sessions: Estimate
+    verdicts: Mapping[str, Figure]
+    completed_sessions: Figure
     calls: Calls | None
     findings: tuple[Finding, ...] | None = None
 
@@ -96,11 +137,29 @@ def live_figures(
     whole = [session for session in sessions if is_whole(session)]
     completed = sum(all(task.verdict in COMPLETED for task in session.tasks) for session in whole)
     return LiveFigures(
-        {name: estimate(sum(task.verdict == name for task in tasks), len(tasks)) for name in VERDICTS},
-        estimate(completed, len(whole)),
+        {
+            name: rate("verdict_share", name, sum(task.verdict == name for task in tasks), len(tasks))
+            for name in VERDICTS
+        },
+        rate("completed_sessions", None, completed, len(whole)),
         _calls(sessions),
         findings,
     )
+
+
+def as_figures(live: LiveFigures) -> list[Figure]:
+    """The same as Figures; those on calls only where a wrong Step did not end its Task."""
+    figures = [*live.verdicts.values(), live.completed_sessions]
+    if live.calls is None:
+        return figures
+    calls = live.calls
+    ratio = calls.steps / calls.least if calls.least else None
+    return [
+        *figures,
+        Figure("live_redundant_calls", None, calls.redundant, calls.sessions),
+        Figure("live_unmatched_calls", None, calls.unmatched, calls.sessions),
+        Figure("live_steps_over_optimal", None, ratio, calls.least),
+    ]
 
 
 def count_findings(findings: Sequence[Finding]) -> list[FindingCount]:

@@ -1,8 +1,8 @@
 """Figures over Task verdicts.
 
 The released metric file (`calc_accuracy` of the released harness) has six sections
-with a row per group. Its figures are reproduced here, and each accuracy is given
-once more as an `Estimate` with n and an interval.
+with a row per group. Its figures are reproduced here, and each is told once more
+as a `Figure` with its counts and interval.
 
 What is left out: a Task that was not scored (`label` None, or never reached by its
 Session) is in no figure and is counted by `unscored`; a Session is in the session
@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scenarios.types import Task
+from scoring.clustered import clustered
+from scoring.figures import Definition, Definitions, Figure
 from scoring.statistics import wilson
 from scoring.types import CORRECT, SessionScore, TaskScore
 
@@ -48,19 +50,65 @@ ROWS: Mapping[str, tuple[str, ...]] = {
 NOT_REACHED = "not reached"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A rate: `successes` of `n`, with the bounds of its 95 % Wilson interval.
+SECTIONS: Mapping[str, str] = {
+    "total_info": "",
+    "task_type_info": "accuracy_by_label",
+    "layer_info": "accuracy_by_position",
+    "turn_subtype_info": "accuracy_by_subtype",
+    "optimal_info": "optimal_path_rate",
+    "progress_info": "progress_released",
+}
+"""The figure that a section of the released file is told as; those of the first have names of their own."""
 
-    `value`, `low` and `high` are fractions, None where n is 0. The progress rate has
-    no interval: the steps of one Task are not draws of their own.
-    """
+TOTALS = {"session": "session_accuracy", "task": "task_accuracy"}
 
-    value: float | None
-    n: int
-    successes: int
-    low: float | None
-    high: float | None
+DEFINITIONS: Definitions = {
+    "session_accuracy": Definition(
+        "Session accuracy",
+        "rate",
+        "Sessions with all their Tasks correct, of the Sessions of which every Task was scored.",
+        "paper 4.1; released calc_accuracy",
+    ),
+    "task_accuracy": Definition(
+        "Task accuracy",
+        "rate",
+        "Correct Tasks, of the Tasks that were scored.",
+        "paper 4.1; released calc_accuracy",
+    ),
+    "accuracy_by_label": Definition(
+        "By task label",
+        "rate",
+        "Task accuracy by the annotated label; Multi-Tool sums the three labels that contain it.",
+        "paper 3.5; released calc_accuracy, task_type_info",
+    ),
+    "accuracy_by_position": Definition(
+        "By position",
+        "rate",
+        "Task accuracy by the Task's position in its Session, 1 the first.",
+        "released calc_accuracy, layer_info",
+    ),
+    "accuracy_by_subtype": Definition(
+        "By turn subtype",
+        "rate",
+        "Task accuracy by the annotated subtype of the turn. Subsequent Turn is every Task but the first.",
+        "paper 3.4; released calc_accuracy, turn_subtype_info",
+    ),
+    "optimal_path_rate": Definition(
+        "Optimal path rate",
+        "rate",
+        "Correct Tasks that took the least possible number of Steps, of ALL Tasks labelled Parallel or "
+        "Mixed, failed ones included. It is 0 for an agent that never calls in parallel.",
+        "released calc_accuracy, optimal_info",
+    ),
+    "progress_released": Definition(
+        "Progress rate, as released",
+        "ratio",
+        "Over Sequential and Mixed Tasks: the Steps in the released log (the failing one too, a batch as "
+        "one) over the nodes of the Reference. A perfect run can stay below 100 %, a failure at the first "
+        "Step counts. Without an interval: the Steps of one Task are not draws of their own.",
+        "released calc_accuracy, progress_info",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +174,23 @@ def figures(counts: Counts, *, empty: float | None = None) -> Figures:
     }
 
 
-def estimates(counts: Counts) -> dict[str, dict[str, Estimate]]:
-    """An Estimate for every row of `counts`."""
-    return {
-        section: {
-            row: estimate(successes, n, interval=section != "progress_info")
-            for row, (successes, n) in rows.items()
-        }
-        for section, rows in counts.items()
-    }
+def core_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
+    """The same rates as Figures, in the order of `DEFINITIONS`.
+
+    The Tasks of one Scenario, in all its epochs, are one cluster. A Session is a draw of its own
+    as long as no Scenario was played twice.
+    """
+    groups: dict[str, list[SessionScore]] = {}
+    for session in sessions:
+        groups.setdefault(session.scenario.id, []).append(session)
+    counts = count(sessions)
+    parts = [count(group) for group in groups.values()]
+    repeated = any(len(group) > 1 for group in groups.values())
+    return [
+        _core_figure(section, row, totals, [part[section].get(row, (0, 0)) for part in parts], repeated)
+        for section in SECTIONS
+        for row, totals in counts[section].items()
+    ]
 
 
 def unscored(sessions: Sequence[SessionScore]) -> Unscored:
@@ -214,8 +270,20 @@ def _figure(section: str, successes: int, n: int, rate: float | None) -> dict[st
     return {"accuracy": rate, "correct_count": successes, "total_count": n}
 
 
-def estimate(successes: int, n: int, *, interval: bool = True) -> Estimate:
-    """The rate, with its interval if that is wanted."""
-    bounds = wilson(successes, n) if interval else None
-    low, high = bounds if bounds else (None, None)
-    return Estimate(successes / n if n else None, n, successes, low, high)
+def _core_figure(
+    section: str, row: str, totals: tuple[int, int], parts: Sequence[tuple[int, int]], repeated: bool
+) -> Figure:
+    successes, n = totals
+    if section == "total_info":
+        name, group = TOTALS[row], None
+    else:
+        name, group = SECTIONS[section], str(int(row) + 1) if section == "layer_info" else row
+    value = successes / n if n else None
+    if section == "progress_info":
+        return Figure(name, group, value, n, successes)
+    bounds = wilson(successes, n)
+    if name != "session_accuracy" or repeated:
+        spread = clustered([part for part in parts if part[1]])
+        bounds = None if spread.low is None or spread.high is None else (spread.low, spread.high)
+    low, high = bounds or (None, None)
+    return Figure(name, group, value, n, successes, low, high)

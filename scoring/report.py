@@ -1,64 +1,48 @@
-"""A scored Run, and the JSON document that tells it.
-
-The document depends on the log alone: no clock, no path of the machine, one order of
-keys, Sessions in the order of the log. The same log gives the same bytes.
-"""
+"""A scored Run: what each scorer says of its Sessions, and the figures over them. Pure."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scenarios.reference import depth
 from scenarios.types import Task
-from scoring import metrics, wildtoolbench
-from scoring.live import LiveFigures, live_figures, with_verdicts
+from scoring import metrics, released_evidence
+from scoring.calls import call_figures
+from scoring.efficiency import efficiency_figures, price_notes
+from scoring.error_classes import ErrorClass, classify, error_figures
+from scoring.figures import Figure
+from scoring.json_text import json_bytes as json_bytes
+from scoring.live import LiveFigures, as_figures, live_figures, with_verdicts
 from scoring.modes import Modes, modes_of
-from scoring.types import JSON, Finding, SessionScore, StepScore, TaskScore, Trajectory
+from scoring.null_agents import NullAgent, null_agents
+from scoring.passes import pass_figures
+from scoring.prices import Prices
+from scoring.progress import progress_figures
+from scoring.scorers import SCORERS as SCORERS
+from scoring.scorers import Scorer as Scorer
+from scoring.transitions import transition_figures
+from scoring.types import CORRECT, Finding, SessionScore, TaskScore, Trajectory
+from scoring.usage import Usage
+from scoring.wildtoolbench import NAME as RELEASED
+from scoring.writes import WriteFinding, write_figures, write_findings
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
-    """A named scorer. `version` changes whenever a verdict can."""
+class Scored:
+    """What one scorer says of a Run.
 
-    name: str
-    version: str
-    score: Callable[[Trajectory], SessionScore]
-
-
-SCORERS: Mapping[str, Scorer] = {
-    wildtoolbench.NAME: Scorer(wildtoolbench.NAME, wildtoolbench.VERSION, wildtoolbench.score_session),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """One Run of one log, scored. `log` is the file's name without its folder.
-
-    `findings` say what the agent lost or changed of its history, each once.
+    `classes` has the error class of each Task, by Session and Task as in `sessions`; None for a
+    Task that is correct or was not scored. `live` is None for a Run whose figures are of the same
+    kind as published ones.
     """
 
-    log: str
-    run: str
-    model: str | None
-    config: Mapping[str, Any]
     scorer: Scorer
     sessions: tuple[SessionScore, ...]
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def modes(self) -> Modes:
-        return modes_of(self.config)
-
-    @property
-    def live(self) -> LiveFigures | None:
-        """None for a Run whose figures are of the same kind as published ones."""
-        if self.modes.why_not_comparable is None:
-            return None
-        return live_figures(self.sessions, self.findings if self.modes.echoes_agent else None)
+    classes: tuple[tuple[ErrorClass | None, ...], ...]
+    figures: tuple[Figure, ...]
+    live: LiveFigures | None = None
 
     @property
     def scored_tasks(self) -> int:
@@ -66,125 +50,162 @@ class RunReport:
         return left_out.all_tasks - left_out.tasks
 
 
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One Run of one log, scored. `log` is the file's name without its folder.
+
+    `scored` has an entry for each scorer; the first is the one that gates. `figures` are those
+    in which no verdict but that of the first scorer has a say. `findings` say what the agent lost
+    or changed of its history, each once; `writes` what it wrote that it should not have. `notes`
+    are lines on what the figures lack; `currency` is that of the prices.
+    """
+
+    log: str
+    run: str
+    model: str | None
+    config: Mapping[str, Any]
+    trajectories: tuple[Trajectory, ...]
+    scored: tuple[Scored, ...]
+    figures: tuple[Figure, ...] = ()
+    null_agents: tuple[NullAgent, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    writes: tuple[WriteFinding, ...] = ()
+    notes: tuple[str, ...] = ()
+    currency: str | None = None
+
+    @property
+    def modes(self) -> Modes:
+        return modes_of(self.config)
+
+    @property
+    def sessions(self) -> tuple[SessionScore, ...]:
+        """The Sessions as the first scorer has them."""
+        return self.scored[0].sessions
+
+    @property
+    def scored_tasks(self) -> int:
+        return max(scored.scored_tasks for scored in self.scored)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One Task of a Run as every scorer has it; `position` counts from 0."""
+
+    session: SessionScore
+    position: int
+    task: Task
+    scores: Mapping[str, TaskScore]
+    classes: Mapping[str, ErrorClass | None]
+
+    @property
+    def disagrees(self) -> bool:
+        """Do two scorers have different verdicts on it?"""
+        return len({score.label for score in self.scores.values()}) > 1
+
+
 def score_run(
     trajectories: Iterable[Trajectory],
-    scorer: Scorer,
+    scorers: Sequence[Scorer],
     *,
     log: str,
     run: str,
     model: str | None,
     config: Mapping[str, Any],
+    usage: Usage,
+    prices: Prices | None = None,
     findings: Iterable[Finding] = (),
 ) -> RunReport:
-    """Scores every Session, in the order given; `findings` are told as they are."""
-    modes = modes_of(config)
-
-    def scored(trajectory: Trajectory) -> SessionScore:
-        score = scorer.score(trajectory)
-        if modes.why_not_comparable is None:
-            return score
-        return with_verdicts(trajectory, score, goes_on=modes.goes_on)
-
-    return RunReport(log, run, model, config, scorer, tuple(map(scored, trajectories)), tuple(findings))
-
-
-def document(report: RunReport) -> JSON:
-    """The JSON document of one Run; `metrics` is the released metric file, null where n is 0.
-
-    A Run whose figures must not be set beside published ones says so, and has the figures `live`.
-    """
-    counts, live = metrics.count(report.sessions), report.live
-    return {
-        "log": report.log,
-        "run": report.run,
-        "config": report.config,
-        **_comparability(report.modes),
-        "scorer": {"name": report.scorer.name, "version": report.scorer.version},
-        "metrics": metrics.figures(counts),
-        "estimates": {
-            section: {row: asdict(estimate) for row, estimate in rows.items()}
-            for section, rows in metrics.estimates(counts).items()
-        },
-        **_live(live),
-        "unscored": _unscored(report.sessions),
-        "tasks": [
-            entry | (_task_verdict(score) if live else {})
-            for session in report.sessions
-            for entry, score in _task_entries(session)
-        ],
-    }
+    """Scores every Session, in the order given, by every scorer; `findings` are told as they are."""
+    played, modes, found = tuple(trajectories), modes_of(config), tuple(findings)
+    scored = tuple(_scored(scorer, played, modes, found) for scorer in scorers)
+    sessions = scored[0].sessions
+    writes = write_findings(played)
+    figures = [
+        *call_figures(played, sessions),
+        *write_figures(played, sessions, writes),
+        *efficiency_figures(played, sessions, usage, prices),
+    ]
+    scenarios = {trajectory.scenario.hash: trajectory.scenario for trajectory in played}
+    return RunReport(
+        log,
+        run,
+        model,
+        config,
+        played,
+        scored,
+        tuple(figures),
+        null_agents(scenarios.values(), scorers),
+        found,
+        writes,
+        price_notes(usage, prices),
+        prices.currency if prices else None,
+    )
 
 
-def documents(reports: Sequence[RunReport]) -> JSON:
-    """One Run's document as it is; none or several under the key `runs`."""
-    if len(reports) == 1:
-        return document(reports[0])
-    return {"runs": [document(report) for report in reports]}
+def task_rows(report: RunReport) -> Iterator[TaskRow]:
+    """Every Task of the Run, in order."""
+    for index, session in enumerate(report.sessions):
+        for position, task in enumerate(session.scenario.tasks):
+            yield TaskRow(
+                session,
+                position,
+                task,
+                {it.scorer.name: _score(it.sessions[index], position) for it in report.scored},
+                {it.scorer.name: _class(it.classes[index], position) for it in report.scored},
+            )
 
 
-def verdict(score: TaskScore) -> JSON:
-    """What is said of a Task wherever a verdict is written as JSON."""
-    return {
-        "label": score.label,
-        "action_name_label": score.action_name_label,
-        "action_arguments_label": score.action_arguments_label,
-        "is_optimal": score.is_optimal,
-        "requests": score.requests,
-        "min_steps": score.min_steps,
-        "reason": score.reason,
-        "steps": [_step(step) for step in score.steps],
-    }
+def _scored(
+    scorer: Scorer, trajectories: Sequence[Trajectory], modes: Modes, findings: tuple[Finding, ...]
+) -> Scored:
+    sessions = tuple(_session(scorer, trajectory, modes) for trajectory in trajectories)
+    classes = tuple(
+        tuple(
+            classify(trajectory.scenario.tools, task, played, score)
+            for task, played, score in zip(
+                trajectory.scenario.tasks, trajectory.tasks, session.tasks, strict=True
+            )
+        )
+        for trajectory, session in zip(trajectories, sessions, strict=True)
+    )
+    live = None
+    if modes.why_not_comparable is not None:
+        live = live_figures(sessions, findings if modes.echoes_agent else None)
+    named = [found for session in classes for found in session if found is not None]
+    released = scorer.rule == "released"
+    figures = [
+        *(it for it in metrics.core_figures(sessions) if released or it.name != "progress_released"),
+        *([] if released else progress_figures(sessions)),
+        *transition_figures(sessions),
+        *pass_figures(sessions),
+        *error_figures(named, len(named)),
+        *([] if live is None else as_figures(live)),
+    ]
+    return Scored(scorer, sessions, classes, tuple(figures), live)
 
 
-_UNSAFE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+def _session(scorer: Scorer, trajectory: Trajectory, modes: Modes) -> SessionScore:
+    score = scorer.score(trajectory)
+    if scorer.name == RELEASED:
+        score = replace(score, tasks=tuple(_explained(trajectory, score)))
+    if modes.why_not_comparable is None:
+        return score
+    return with_verdicts(trajectory, score, goes_on=modes.goes_on, rule=scorer.rule)
 
 
-def json_bytes(value: object, *, indent: int | None = None) -> bytes:
-    """`value` as one JSON text in UTF-8, ended by a newline.
-
-    Characters that a terminal would obey and lone surrogates are escaped; they can
-    only stand inside strings. Raises ValueError for a number that JSON does not have.
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    safe = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return (safe + "\n").encode("utf-8", "backslashreplace")
-
-
-def _comparability(modes: Modes) -> JSON:
-    reason = modes.why_not_comparable
-    return {"comparable_with_published": False, "why_not_comparable": reason} if reason else {}
+def _explained(trajectory: Trajectory, session: SessionScore) -> Iterator[TaskScore]:
+    scenario = trajectory.scenario
+    for task, played, score in zip(scenario.tasks, trajectory.tasks, session.tasks, strict=True):
+        if score.label in (None, CORRECT):
+            yield score
+        else:
+            evidence = released_evidence.explain(scenario.tools, task.nodes, played.replies, score)
+            yield replace(score, evidence=evidence)
 
 
-def _live(figures: LiveFigures | None) -> JSON:
-    return {} if figures is None else {"live": asdict(figures)}
-
-
-def _task_verdict(score: TaskScore) -> JSON:
-    """What is said of a Task beside its label where mistakes do not end it, or its history is live."""
-    return {
-        "verdict": score.verdict,
-        "redundant_calls": score.live and score.live.redundant,
-        "unmatched_calls": score.live and score.live.unmatched,
-        "steps_taken": score.live and score.live.steps,
-    }
-
-
-def _task_entries(session: SessionScore) -> Iterable[tuple[JSON, TaskScore]]:
-    for position, task in enumerate(session.scenario.tasks):
-        score = session.tasks[position] if position < len(session.tasks) else _not_reached(task)
-        entry = {
-            "session": session.session,
-            "epoch": session.epoch,
-            "scenario": session.scenario.id,
-            "task": position + 1,
-            "task_type": task.label,
-            "subtype": task.subtype,
-            **verdict(score),
-        }
-        yield entry, score
-
-
-def _not_reached(task: Task) -> TaskScore:
+def _score(session: SessionScore, position: int) -> TaskScore:
+    if position < len(session.tasks):
+        return session.tasks[position]
     return TaskScore(
         label=None,
         action_name_label=None,
@@ -192,28 +213,10 @@ def _not_reached(task: Task) -> TaskScore:
         is_optimal=False,
         requests=0,
         steps_kept=0,
-        min_steps=depth(task.nodes),
+        min_steps=depth(session.scenario.tasks[position].nodes),
         reason=metrics.NOT_REACHED,
     )
 
 
-def _step(step: StepScore) -> JSON:
-    return {
-        "step": step.step,
-        "action": step.action,
-        "verdict": step.verdict,
-        "nodes": list(step.nodes),
-        "reason": step.reason,
-        "checks": None if step.checks is None else list(step.checks),
-    }
-
-
-def _unscored(sessions: Sequence[SessionScore]) -> JSON:
-    left_out = metrics.unscored(sessions)
-    return {
-        "tasks": left_out.tasks,
-        "all_tasks": left_out.all_tasks,
-        "sessions": left_out.sessions,
-        "all_sessions": left_out.all_sessions,
-        "reasons": dict(left_out.reasons),
-    }
+def _class(classes: Sequence[ErrorClass | None], position: int) -> ErrorClass | None:
+    return classes[position] if position < len(classes) else None

@@ -28,7 +28,7 @@ from scoring.metrics import Counts, count
 
 
 def counts(log: Path) -> tuple[Counts, set[str]]:
-    """The figures of a log, and the labels of the Tasks that were right."""
+    """The figures of a log by the released rules, and the labels of the Tasks that were right."""
     sessions = scored(log).sessions
     right = {
         task.label
@@ -146,12 +146,14 @@ def test_a_user_drives_and_scores_with_two_commands(real_session_files: list[Pat
     document = run("score", log, "--format", "json")
     assert run("score", log, "--format", "json").stdout_bytes == document.stdout_bytes
     scores = json.loads(document.stdout)
-    assert scores["metrics"]["total_info"]["task"] == {
+    assert scores["scorers"]["wildtoolbench"]["metrics"]["total_info"]["task"] == {
         "accuracy": 1.0,
         "correct_count": 12,
         "total_count": 12,
     }
-    assert [task["label"] for task in scores["tasks"]] == ["correct"] * 12
+    for scorer in ("wildtoolbench", "strict"):
+        assert [task["scores"][scorer]["label"] for task in scores["tasks"]] == ["correct"] * 12
+    assert scores["disagreements"] == []
 
 
 async def test_a_log_is_scored_when_its_scenario_file_is_gone(tmp_path: Path) -> None:
@@ -163,7 +165,9 @@ async def test_a_log_is_scored_when_its_scenario_file_is_gone(tmp_path: Path) ->
     elsewhere.parent.mkdir()
     shutil.move(log, elsewhere)
     document = json.loads(run("score", elsewhere, "--format", "json").stdout)
-    assert document["metrics"]["total_info"]["task"]["correct_count"] == 6
+    assert document["scorers"]["wildtoolbench"]["metrics"]["total_info"]["task"]["correct_count"] == 6
+    accuracy = document["scorers"]["strict"]["figures"]["task_accuracy"]
+    assert (accuracy["successes"], accuracy["n"]) == (6, 6)
     assert document["config"]["provider"] == "sim:oracle"
     assert document["config"]["scenarios"][0]["file"] == "gone.jsonl"
 

@@ -78,13 +78,14 @@ CATCHES_ALL = {
 }
 """Where `except Exception` may end an error, and why. Elsewhere it may only pass it on."""
 
-HEAVY = {"aiohttp", "jieba", "jsonschema", "openai", "sqlite_utils", "tqdm"}
+HEAVY = {"aiohttp", "jieba", "jsonschema", "numpy", "openai", "referencing", "scipy", "sqlite_utils", "tqdm"}
 """Libraries that would make every help text slow."""
 
 INLINE = {
     "run_proxy.py": "the composition root loads what a command needs",
     "*cli.py": "commands load what they need when they run",
     "scenarios/similarity.py": "jieba is costly and seldom needed",
+    "scoring/statistics.py": "scipy is costly and seldom needed",
 }
 """Where imports may stand inside functions, and why."""
 

@@ -44,6 +44,7 @@ from clients import (
 from proxy.drive.environment import DEFAULTS
 
 WILDPROXY = (sys.executable, "-m", "run_proxy")
+SCORER = "wildtoolbench"
 
 SHARED = HERE.parent.parent.parent / "shared"
 REAL = ("sessions_plain_keys.jsonl", "sessions_english_keys.jsonl")
@@ -110,16 +111,22 @@ def calls_over_mcp(log: Path) -> int:
 
 def judged(log: Path, done: bool, said: str) -> Outcome:
     """Complete sessions with nothing but correct tasks are a yes, all else is a no."""
-    _, text = run([*WILDPROXY, "score", "--format", "json", log], log.parent, CELL_TIMEOUT_S)
+    _, text = run(
+        [*WILDPROXY, "score", "--scorer", SCORER, "--format", "json", log], log.parent, CELL_TIMEOUT_S
+    )
     try:
         score: dict[str, Any] = json.loads(text)
     except ValueError:
         return Outcome("no" if text.startswith("Error: ") and not done else "broken", reason=said)
-    wrong = [it for it in score["tasks"] if it["label"] != "correct"]
-    figures = f"{len(score['tasks']) - len(wrong)}/{score['unscored']['all_tasks']}"
-    if done and not wrong and not score["unscored"]["tasks"]:
+    verdicts = [(it, it["scores"][SCORER]) for it in score["tasks"]]
+    wrong = [(it, verdict) for it, verdict in verdicts if verdict["label"] != "correct"]
+    unscored = score["scorers"][SCORER]["unscored"]
+    figures = f"{len(verdicts) - len(wrong)}/{unscored['all_tasks']}"
+    if done and not wrong and not unscored["tasks"]:
         return Outcome("yes", figures)
-    reasons = [f"{it['session']}, task {it['task']} {it['label']}: {it['reason']}" for it in wrong]
+    reasons = [
+        f"{it['session']}, task {it['task']} {verdict['label']}: {verdict['reason']}" for it, verdict in wrong
+    ]
     return Outcome("no", figures, reasons[0] if done and reasons else said)
 
 

@@ -51,7 +51,7 @@ async def test_what_an_agent_that_prunes_its_history_lost_is_told_once(provider:
         messages = await turn(proxy, 2, messages[-1:])
         assert len(provider.requests) == 5
 
-        entries = json.loads(run("score", proxy.log, "--format", "json").stdout)["live"]["findings"]
+        entries = json.loads(run("score", proxy.log, "--format", "json").stdout)["findings"]
         text = run("score", proxy.log).stdout
         told = shown(proxy.log, "finding")
     lost_calls = "1 of 1 calls are not in the request: getPrice"

@@ -22,7 +22,7 @@ from proxy.log.rows import (
 )
 from proxy.log.writer import LogWriter
 from scenarios.load import parse_record
-from scoring.cli import SCORER_NAMES, judge, score
+from scoring.cli import SCORER_NAMES, score
 from scoring.report import SCORERS
 
 TOOL = {
@@ -148,10 +148,6 @@ def log(tmp_path: Path) -> Callable[..., Path]:
 
 def run_score(*arguments: object) -> Result:
     return CliRunner().invoke(score, [str(argument) for argument in arguments])
-
-
-def run_judge(*arguments: object, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(judge, [str(argument) for argument in arguments], input=stdin)
 
 
 def test_the_table_is_the_default(log: Callable[..., Path]) -> None:
@@ -310,66 +306,3 @@ def test_a_log_that_is_missing_or_not_sqlite_is_one_line(tmp_path: Path, content
 
 def test_every_scorer_that_can_be_chosen_exists() -> None:
     assert list(SCORER_NAMES) == list(SCORERS)
-
-
-def case_line(case: str, *replies: dict[str, Any]) -> bytes:
-    nodes = RECORD["answer_list"][0]
-    return (
-        json.dumps({"case": case, "tools": [TOOL], "answer_list": nodes, "replies": replies}).encode() + b"\n"
-    )
-
-
-def test_judge_writes_a_verdict_for_each_line(tmp_path: Path) -> None:
-    cases, verdicts = tmp_path / "cases.jsonl", tmp_path / "verdicts.jsonl"
-    cases.write_bytes(case_line("a", calling(), TEXT) + b"\n" + case_line("b", TEXT))
-    assert run_judge(cases, "-o", verdicts).exit_code == 0
-    entries = [json.loads(line) for line in verdicts.read_bytes().splitlines()]
-    assert [(entry["case"], entry["label"]) for entry in entries] == [("a", "correct"), ("b", "error")]
-    assert {"action_name_label", "action_arguments_label", "is_optimal", "requests", "steps"} <= set(
-        entries[0]
-    )
-    assert run_judge(cases).stdout_bytes == verdicts.read_bytes()
-
-
-def test_judge_reads_standard_input(tmp_path: Path) -> None:
-    result = run_judge("-", stdin=case_line("a", calling(), TEXT))
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["label"] == "correct"
-
-
-def test_judge_judges_what_follows_a_broken_line_and_then_fails(tmp_path: Path) -> None:
-    result = run_judge("-", stdin=b"{\n" + case_line("b", calling(), TEXT))
-    assert result.exit_code == 2
-    broken, good = map(json.loads, result.stdout.splitlines())
-    assert list(broken) == ["case", "line", "error"]
-    assert (broken["line"], good["label"]) == (1, "correct")
-    assert "1 of 2 lines could not be judged" in result.stderr
-
-
-def test_judge_keeps_every_character_of_a_name() -> None:
-    name = "多 \ud800 \x1b \x9b \u202e"
-    output = run_judge("-", stdin=case_line(name, calling(), TEXT)).stdout_bytes
-    assert json.loads(output)["case"] == name
-    assert "多".encode() in output
-    assert not any(ord(char) in (0x1B, 0x9B, 0x202E) for char in output.decode())
-
-
-def test_judge_refuses_to_overwrite_its_input(tmp_path: Path) -> None:
-    cases = tmp_path / "cases.jsonl"
-    cases.write_bytes(case_line("a", calling(), TEXT))
-    result = run_judge(cases, "-o", cases)
-    assert result.exit_code == 2
-    assert cases.read_bytes() == case_line("a", calling(), TEXT)
-
-
-@pytest.mark.parametrize("stdin", [b"", b"\n \n"])
-def test_judge_without_cases_has_nothing_to_score(stdin: bytes) -> None:
-    assert run_judge("-", stdin=stdin).exit_code == 3
-
-
-def test_judge_says_in_one_line_which_file_cannot_be_opened(tmp_path: Path) -> None:
-    for arguments in ([tmp_path / "none.jsonl"], [tmp_path], ["-", "-o", tmp_path / "no" / "folder"]):
-        result = run_judge(*arguments, stdin=b"")
-        assert result.exit_code == 2
-        assert len(result.stderr.splitlines()) == 1
-        assert str(tmp_path) in result.stderr

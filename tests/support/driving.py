@@ -15,7 +15,7 @@ from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import plan
 from proxy.server import running
 from proxy.settings import Settings
-from scoring.cli import score_logs
+from scoring.cli import Asked, score_logs
 from scoring.report import RunReport
 
 Body = dict[str, Any]
@@ -58,11 +58,12 @@ async def driven(
 
 def scored(log: Path) -> RunReport:
     """The one Run of a log as the command `score` scores it."""
-    [report] = score_logs((log,), (), "wildtoolbench")
+    [report] = score_logs((log,), (), Asked())
     return report
 
 
 def verdicts(log: Path) -> Verdicts:
+    """As the released rules have them."""
     return {
         (session.scenario.id, session.epoch, number): (task.label, task.is_optimal)
         for session in scored(log).sessions

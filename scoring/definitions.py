@@ -1,0 +1,34 @@
+"""What every figure means: the definitions of all modules that make figures, in the order of the pages."""
+
+from __future__ import annotations
+
+from scoring import (
+    calls,
+    efficiency,
+    error_classes,
+    live,
+    metrics,
+    null_agents,
+    passes,
+    progress,
+    transitions,
+    writes,
+)
+from scoring.figures import Definitions
+
+MODULES = (
+    metrics,
+    progress,
+    transitions,
+    passes,
+    error_classes,
+    live,
+    calls,
+    writes,
+    efficiency,
+    null_agents,
+)
+
+DEFINITIONS: Definitions = {
+    name: definition for module in MODULES for name, definition in module.DEFINITIONS.items()
+}

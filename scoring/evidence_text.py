@@ -1,0 +1,97 @@
+"""Why Tasks are wrong, and where scorers disagree, as lines of text. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from scenarios.strict.faults import Fault
+from scenarios.text import clip, visible
+from scoring.report import RunReport, TaskRow, task_rows
+from scoring.types import CORRECT, Evidence
+
+LINE = 160
+VALUE = 60
+
+
+def disagreement_lines(report: RunReport, limit: int | None) -> list[str]:
+    """The Tasks on which two scorers have different verdicts, each with the reason of the stricter one."""
+    if len(report.scored) < 2:
+        return []
+    rows = [row for row in task_rows(report) if row.disagrees]
+    if not rows:
+        return ["The scorers agree on every task."]
+    shown = rows if limit is None else rows[:limit]
+    lines = [f"The scorers disagree on {len(rows)} of {sum(1 for _ in task_rows(report))} tasks"]
+    lines += [f"  {line}" for row in shown for line in _disagreement(row)]
+    if len(rows) > len(shown):
+        lines.append(f"  and {len(rows) - len(shown)} more: --verbose, or --format json, has them all")
+    return lines
+
+
+def evidence_lines(report: RunReport) -> list[str]:
+    """For every wrong Task what diverged first, by each scorer that calls it wrong."""
+    lines = [line for row in task_rows(report) for line in _wrong(row)]
+    return ["Wrong tasks", *lines] if lines else []
+
+
+def place_of(row: TaskRow) -> str:
+    return f"{visible(row.session.session)}, task {row.position + 1}"
+
+
+def evidence_line(evidence: Evidence) -> str:
+    """`step 2, args.number at $.amount: ...` in one line; steps count from 1."""
+    path = f" at {visible(evidence.faults[0].path)}" if evidence.faults else ""
+    return f"step {evidence.step + 1}, {evidence.rule}{path}: {_short(evidence.message)}"
+
+
+def _disagreement(row: TaskRow) -> Iterator[str]:
+    labels = ", ".join(f"{name} {score.label or 'not scored'}" for name, score in row.scores.items())
+    yield f"{place_of(row)}: {labels}"
+    for name, score in row.scores.items():
+        if score.label != CORRECT:
+            told = score.reason or "" if score.evidence is None else evidence_line(score.evidence)
+            yield f"  {name}: {_short(told)}"
+
+
+def _wrong(row: TaskRow) -> Iterator[str]:
+    wrong = {name: score for name, score in row.scores.items() if score.label not in (None, CORRECT)}
+    if not wrong:
+        return
+    yield f"  {place_of(row)} ({row.task.label})"
+    for name, score in wrong.items():
+        error_class = row.classes[name]
+        yield f"    {name}" + (f" ({error_class.name})" if error_class else "")
+        if score.evidence is None:
+            yield f"      {_short(score.reason or '')}"
+        else:
+            yield from (f"      {line}" for line in _evidence(score.evidence))
+
+
+def _evidence(evidence: Evidence) -> Iterator[str]:
+    yield evidence_line(evidence)
+    if evidence.allowed:
+        yield "allowed: " + _short(" or ".join(" + ".join(names) for names in evidence.allowed))
+    if evidence.nearest is not None:
+        nearest = evidence.nearest
+        named = nearest.action if nearest.name is None else f"{nearest.name}({_value(nearest.arguments)})"
+        yield _short(f"nearest: node {nearest.node}, {named}")
+    for fault in evidence.faults:
+        yield from _fault(fault)
+
+
+def _fault(fault: Fault) -> Iterator[str]:
+    values = f"expected {_value(fault.expected)}, got {_value(fault.actual)}"
+    yield f"{visible(fault.path)}: {values} [{fault.rule}]"
+    forms = (fault.expected_form, fault.actual_form)
+    if forms != (fault.expected, fault.actual) and forms != (None, None):
+        yield f"  compared as {_value(forms[0])} and {_value(forms[1])}"
+
+
+def _value(value: Any) -> str:
+    return clip(visible(json.dumps(value, ensure_ascii=False, default=str)), VALUE)
+
+
+def _short(text: str) -> str:
+    return clip(visible(text), LINE)

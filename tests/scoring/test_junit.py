@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from support import scored
+from support.scored import HOSTILE, right, session, unscored, wrong
+
+from scoring.junit import junit_text
+from scoring.report import RunReport
+
+
+def parsed(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text.encode())
+
+
+def counts_of(element: ElementTree.Element) -> dict[str, str | None]:
+    return {name: element.get(name) for name in ("tests", "failures", "errors")}
+
+
+def mixed() -> RunReport:
+    return scored.report(
+        scored.scored(
+            session(right(), wrong(), name="rooms.e1"),
+            session(wrong(), unscored(), name="rooms.e2", epoch=2),
+        ),
+        scored.scored(
+            session(right(), right(), name="rooms.e1"),
+            session(wrong(), unscored(), name="rooms.e2", epoch=2),
+            scorer="strict",
+            version="7",
+        ),
+    )
+
+
+def test_a_session_is_a_suite_and_a_task_a_case_with_right_counts() -> None:
+    root = parsed(junit_text([mixed()]))
+    assert root.tag == "testsuites"
+    assert counts_of(root) == {"tests": "4", "failures": "2", "errors": "1"}
+    assert [(suite.get("name"), *counts_of(suite).values()) for suite in root] == [
+        ("rooms.e1", "2", "1", "0"),
+        ("rooms.e2", "2", "1", "1"),
+    ]
+    assert [(case.get("classname"), case.get("name")) for case in root.iter("testcase")] == [
+        ("rooms", "task 1: Single-Tool"),
+        ("rooms", "task 2: Chat"),
+    ] * 2
+    for suite in root:
+        assert counts_of(suite) == {
+            "tests": str(len(suite.findall("testcase"))),
+            "failures": str(len(suite.findall("testcase/failure"))),
+            "errors": str(len(suite.findall("testcase/error"))),
+        }
+
+
+def test_a_suite_says_what_was_played_and_who_judged() -> None:
+    [_, suite] = parsed(junit_text([mixed()]))
+    assert {it.get("name"): it.get("value") for it in suite.iter("property")} == {
+        "log": "agent.db",
+        "run": "r1",
+        "scenario": "rooms",
+        "hash": "hash-rooms",
+        "epoch": "2",
+        "scorer": "wildtoolbench 1",
+    }
+
+
+def test_a_run_that_is_not_comparable_says_so_in_each_suite() -> None:
+    report = scored.report(config={"history": "live"})
+    notes = parsed(junit_text([report])).findall("testsuite/properties/property[@name='note']")
+    assert [it.get("value") for it in notes] == [
+        "live history, wrong steps do not end a task: not comparable with published figures"
+    ]
+
+
+def test_a_wrong_task_is_a_failure_with_its_rule_and_all_its_evidence() -> None:
+    [failure] = parsed(junit_text([scored.report(scored.scored(session(wrong())))])).iter("failure")
+    assert failure.attrib == {
+        "type": "args.value",
+        "message": "step 1, args.value at $.room: expected blue, got red",
+    }
+    assert failure.text is not None
+    reason, evidence = failure.text.split("\n", 1)
+    assert reason == "expected blue, got red"
+    [fault] = json.loads(evidence)["faults"]
+    assert (fault["path"], fault["expected"], fault["actual"]) == ("$.room", "blue", "red")
+
+
+def test_a_wrong_task_without_evidence_has_its_reason() -> None:
+    report = scored.report(scored.scored(session(wrong(evidence=None, reason="no step matches"))))
+    [failure] = parsed(junit_text([report])).iter("failure")
+    assert failure.attrib == {"type": "wrong", "message": "no step matches"}
+    assert failure.text == "no step matches"
+
+
+def test_a_task_that_was_completed_after_errors_is_a_failure_that_says_so() -> None:
+    report = scored.report(scored.scored(session(wrong(verdict="correct_after_errors", evidence=None))))
+    [failure] = parsed(junit_text([report])).iter("failure")
+    assert failure.text == "expected blue, got red\nverdict: correct_after_errors"
+
+
+def test_a_task_that_was_not_scored_is_an_error_of_the_infrastructure() -> None:
+    report = scored.report(scored.scored(session(unscored("provider_error: status 503"), right())))
+    [case, _] = parsed(junit_text([report])).iter("testcase")
+    assert [(it.tag, it.attrib) for it in case] == [
+        ("error", {"type": "infrastructure", "message": "provider_error: status 503"})
+    ]
+
+
+def test_the_verdicts_are_those_of_the_scorer_that_is_named() -> None:
+    root = parsed(junit_text([mixed()], "strict"))
+    assert counts_of(root) == {"tests": "4", "failures": "1", "errors": "1"}
+    assert [it.get("value") for it in root.iterfind(".//property[@name='scorer']")] == ["strict 7"] * 2
+
+
+def test_a_scorer_that_did_not_score_is_refused() -> None:
+    with pytest.raises(ValueError, match="run r1 is not scored by strict"):
+        junit_text([scored.report()], "strict")
+
+
+def test_two_sessions_that_score_the_same_are_two_suites() -> None:
+    same = session(right(), wrong())
+    root = parsed(junit_text([scored.report(scored.scored(same, same))]))
+    assert [counts_of(suite)["tests"] for suite in root] == ["2", "2"]
+
+
+def test_hostile_text_leaves_the_document_well_formed() -> None:
+    of = session(
+        wrong(HOSTILE, HOSTILE),
+        unscored(HOSTILE),
+        wrong(HOSTILE, evidence=None),
+        name=HOSTILE,
+        scenario=scored.scenario(HOSTILE, [HOSTILE] * 3),
+    )
+    root = parsed(junit_text([scored.report(scored.scored(of), run=HOSTILE, log=HOSTILE)]))
+    assert counts_of(root) == {"tests": "3", "failures": "2", "errors": "1"}
+    told = r"""=`|<b>&\n\x00\x1b[31m\ud800\uffff\u202e[x](y) @all #1 www.a.b http://a.b ]]> ' \""""
+    told = told.replace('\\"', '"')
+    assert root[0].get("name") == told
+    assert {case.get("classname") for case in root.iter("testcase")} == {told}
+    assert [it.get("message") for it in root.iter("error")] == [told]
+    assert [it.get("type") for it in root.iter("failure")] == [told, "wrong"]
+
+
+def test_no_run_is_a_document_without_tests() -> None:
+    assert counts_of(parsed(junit_text([]))) == {"tests": "0", "failures": "0", "errors": "0"}
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert junit_text([mixed()]) == junit_text([mixed()])
+
+
+def test_the_command_writes_xml_and_nothing_else(tmp_path: Path) -> None:
+    result = scored.run_score(scored.write_log(tmp_path / "a.db"), "--format", "junit")
+    assert (result.exit_code, result.stderr) == (0, "")
+    root = parsed(result.stdout)
+    assert counts_of(root) == {"tests": "2", "failures": "1", "errors": "0"}
+    assert [[it.tag for it in case] for case in root.iter("testcase")] == [[], ["failure"]]
