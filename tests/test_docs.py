@@ -370,6 +370,25 @@ def test_the_readmes_table_of_what_passes_on_the_wire_is_what_the_probes_say() -
     assert generator.readme() == README, "run python docs/generate.py"
 
 
+def test_the_readme_shows_evidence_and_a_threshold(walk: tuple[Path, str], noisy_log: Path) -> None:
+    (walk[0] / "live.db").write_bytes(noisy_log.read_bytes())
+    for words, shown in transcripts("evidence", README):
+        assert_shows(shown, run(words, walk[0]))
+
+
+def test_the_readme_compares_two_runs_as_said(tmp_path: Path) -> None:
+    for words, shown in transcripts("compare", README):
+        assert_shows(shown, run(words, tmp_path))
+
+
+def test_the_page_on_scoring_runs_as_it_stands(tmp_path: Path) -> None:
+    page = (DOCS / "scoring.md").read_text(encoding="utf-8")
+    (tmp_path / "prices.json").write_text(block("file", "prices.json", page), encoding="utf-8")
+    for name in re.findall(r"<!-- run: (\w+) -->", page):
+        for words, shown in transcripts(name, page):
+            assert_shows(shown, run(words, tmp_path))
+
+
 def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
     for words, shown in transcripts("live", README):

@@ -3,7 +3,7 @@
 Makes a log (256 Scenarios, like the bundled ones but for their ids; one Task in three is played wrong),
 then runs the command as a user does, in a process of its own, in every format.
 
-    python benchmarks/scoring.py [--epochs 5] [--scenarios FILE]
+    python benchmarks/score_speed.py [--epochs 5] [--scenarios FILE]
 
 Prints wall seconds and the largest resident set of each, and the seconds for each 10,000 Tasks.
 """
