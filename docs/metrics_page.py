@@ -146,6 +146,8 @@ def _classes() -> Iterator[str]:
         "failed tasks. The paper gives the names alone: the rules are those of the authors' older benchmark, "
         "as far as they can be read.",
         "",
+        *_figures([error_classes]),
+        "",
         "| class | title | rule |",
         "|---|---|---|",
     )
