@@ -9,6 +9,10 @@ from scenarios.matcher import Match, State, allowed, match_calls, match_text
 from scenarios.types import Reply
 
 
+ALLOWED_HERE = "; allowed here: "
+"""Stands in a reason between what a reply did and what it gives away of the Reference."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mismatch:
     """A reply that is no Step here.
@@ -24,7 +28,7 @@ class Mismatch:
     def reason(self) -> str:
         """Both in one line, for the owner of the log."""
         batches = " or ".join(" + ".join(names) for names in self.allowed)
-        return f"{self.did}; {f'allowed here: {batches}' if batches else 'nothing was left to do'}"
+        return f"{self.did}{ALLOWED_HERE}{batches}" if batches else f"{self.did}; nothing was left to do"
 
 
 def take_step(state: State, reply: Reply) -> Match | Mismatch:

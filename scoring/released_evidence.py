@@ -14,7 +14,7 @@ from scenarios.arguments import CRASH, INVALID_JSON
 from scenarios.assign import agreement, parse_arguments
 from scenarios.history import encode
 from scenarios.matcher import Match, State, allowed, start
-from scenarios.steps import take_step
+from scenarios.steps import ALLOWED_HERE, take_step
 from scenarios.strict.faults import Fault
 from scenarios.strict.rules import Steps, json_path
 from scenarios.text import clip, visible
@@ -82,7 +82,7 @@ def explain(
     return Evidence(
         step=wrong.step,
         rule=rule,
-        message=reason,
+        message=reason.partition(ALLOWED_HERE)[0],
         allowed=batches,
         nearest=_nearest(nodes, done, batches, calls, number),
         call=number,
