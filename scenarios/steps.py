@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from scenarios.matcher import Match, State, allowed, match_calls, match_text
 from scenarios.types import Reply
 
-
 ALLOWED_HERE = "; allowed here: "
 """Stands in a reason between what a reply did and what it gives away of the Reference."""
 

@@ -14,7 +14,7 @@ from scenarios.strict.arguments import Rules, judge_call
 from scenarios.types import Node, Scenario, Task, ToolCall
 from scoring.figures import Definition, Definitions, Figure
 from scoring.metrics import SEQUENTIAL, is_whole
-from scoring.rates import mean, rate, total
+from scoring.rates import mean, rate_of_tasks, share, total
 from scoring.strict import rulebook_of
 from scoring.types import CORRECT, SessionScore, Trajectory
 
@@ -209,20 +209,20 @@ def _redundant_figures(pairs: Sequence[tuple[Trajectory, SessionScore]]) -> list
     return [
         total(REDUNDANT, redundant, len(whole)),
         mean(REDUNDANT_EACH, redundant, len(whole)),
-        rate(REDUNDANT_RATE, None, redundant, calls, interval=False),
+        share(REDUNDANT_RATE, None, redundant, calls),
     ]
 
 
 def _parallel_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
     lost = [
-        score.requests - score.min_steps
+        (session.scenario.id, score.requests - score.min_steps)
         for session in sessions
         for task, score in zip(session.scenario.tasks, session.tasks, strict=False)
         if score.label == CORRECT and allows_parallel(task.nodes)
     ]
     return [
-        rate(MISSED, None, sum(steps > 0 for steps in lost), len(lost)),
-        mean(LOST, sum(lost), len(lost)),
+        rate_of_tasks(MISSED, None, [(scenario, steps > 0) for scenario, steps in lost]),
+        mean(LOST, sum(steps for _, steps in lost), len(lost)),
     ]
 
 
@@ -235,7 +235,7 @@ def _batch_figure(pairs: Sequence[tuple[Trajectory, SessionScore]]) -> Figure:
         for reply in played.replies
         if reply.calls
     ]
-    return rate(BATCHES, None, sum(size > 1 for size in sizes), len(sizes), interval=False)
+    return share(BATCHES, None, sum(size > 1 for size in sizes), len(sizes))
 
 
 def _by_value(value: Any) -> Any:

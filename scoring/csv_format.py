@@ -23,6 +23,7 @@ COLUMNS = (
     "successes",
     "low",
     "high",
+    "note",
 )
 
 _FORMULA = frozenset("=+-@\t\r\n")
@@ -34,7 +35,8 @@ Cell = str | int | float | None
 def csv_text(reports: Sequence[RunReport]) -> str:
     """Every figure of every Run, with a header; lines end in a line feed.
 
-    `scorer` is empty for figures of no scorer, and what is not known is empty. Values are fractions
+    `scorer` is empty for figures of no scorer, and what is not known is empty; `note` says if published
+    figures measure something else. Values are fractions
     and quantities in full, not per cent. No text of others is a formula to a spreadsheet.
     """
     out = io.StringIO()
@@ -43,7 +45,7 @@ def csv_text(reports: Sequence[RunReport]) -> str:
     for report in reports:
         place = [_text(report.log), _text(report.run), _text(report.model or "")]
         for scorer, figure in _figures(report):
-            writer.writerow([*place, _text(scorer), *_cells(figure)])
+            writer.writerow([*place, _text(scorer), *_cells(figure), _text(report.modes.banner or "")])
     return out.getvalue()
 
 

@@ -44,7 +44,7 @@ def document(report: RunReport) -> JSON:
         "findings": [asdict(finding) for finding in report.findings],
         "writes": [asdict(finding) for finding in report.writes],
         "disagreements": [_disagreement(row) for row in rows if row.disagrees],
-        "tasks": [_task(row) for row in rows],
+        "tasks": [_task(row, live=report.modes.banner is not None) for row in rows],
     }
 
 
@@ -142,12 +142,12 @@ def _comparability(modes: Modes) -> JSON:
     return {"comparable_with_published": False, "why_not_comparable": reason} if reason else {}
 
 
-def _task(row: TaskRow) -> JSON:
+def _task(row: TaskRow, *, live: bool) -> JSON:
     return {
         **_place(row),
         "task_type": row.task.label,
         "subtype": row.task.subtype,
-        "scores": {name: _score(row, name) for name in row.scores},
+        "scores": {name: _score(row, name, live) for name in row.scores},
     }
 
 
@@ -160,11 +160,11 @@ def _place(row: TaskRow) -> JSON:
     }
 
 
-def _score(row: TaskRow, name: str) -> JSON:
+def _score(row: TaskRow, name: str, live: bool) -> JSON:
     score, error_class = row.scores[name], row.classes[name]
-    live = {}
-    if score.verdict is not None:
-        live = {
+    told = {}
+    if live:
+        told = {
             "verdict": score.verdict,
             "redundant_calls": score.live and score.live.redundant,
             "unmatched_calls": score.live and score.live.unmatched,
@@ -172,7 +172,7 @@ def _score(row: TaskRow, name: str) -> JSON:
         }
     return {
         **verdict(score),
-        **live,
+        **told,
         "error_class": None if error_class is None else asdict(error_class),
     }
 

@@ -30,7 +30,7 @@ from scenarios.history import encode
 from scenarios.types import ASK, Node, Reply, Task, Tool
 from scoring.error_parameters import CallFaults, faults_of
 from scoring.figures import Definition, Definitions, Figure
-from scoring.statistics import wilson
+from scoring.rates import rate_of_tasks
 from scoring.types import CORRECT, NOT_REACHED, Evidence, StepScore, TaskScore, TaskTrajectory
 
 UNCLASSIFIED = "unclassified"
@@ -130,20 +130,12 @@ def classify(
     return _by_names(tools, task.nodes, (*played.replies, Reply(None))[: at + 1])
 
 
-def error_figures(classes: Iterable[ErrorClass], failed: int) -> list[Figure]:
-    """The share of each class in `failed` Tasks, every class in the published order.
-
-    Raises ValueError where a class has more Tasks than failed.
-    """
-    counts = Counter(found.name for found in classes)
-    return [_share(name, counts[name], failed) for name in CLASSES]
-
-
-def _share(name: str, count: int, failed: int) -> Figure:
-    interval = wilson(count, failed)
-    if interval is None:
-        return Figure("error_share", name, None, 0, 0)
-    return Figure("error_share", name, count / failed, failed, count, *interval)
+def error_figures(failed: Sequence[tuple[str, ErrorClass]]) -> list[Figure]:
+    """The share of each class in the failed Tasks, each with the id of its Scenario, in published order."""
+    return [
+        rate_of_tasks("error_share", name, [(scenario, it.name == name) for scenario, it in failed])
+        for name in CLASSES
+    ]
 
 
 def _by_names(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply]) -> ErrorClass:

@@ -59,7 +59,7 @@ def _wrong(row: TaskRow) -> Iterator[str]:
     wrong = {name: score for name, score in row.scores.items() if score.label not in (None, CORRECT)}
     if not wrong:
         return
-    yield f"  {place_of(row)} ({row.task.label})"
+    yield f"  {place_of(row)} ({visible(row.task.label)})"
     for name, score in wrong.items():
         error_class = row.classes[name]
         yield f"    {name}" + (f" ({error_class.name})" if error_class else "")

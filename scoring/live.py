@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scenarios.live import Progress, Rule, begin_task, take
-from scenarios.types import Task
+from scenarios.live import LiveStep, Progress, Rule, begin_task, take
 from scoring.figures import Definition, Definitions, Figure
 from scoring.metrics import is_whole
-from scoring.rates import rate
+from scoring.rates import rate_of_sessions, rate_of_tasks
 from scoring.types import (
     AFTER_ERRORS,
     CORRECT,
@@ -133,15 +132,23 @@ def live_figures(
     sessions: Sequence[SessionScore], findings: tuple[Finding, ...] | None = None
 ) -> LiveFigures:
     """The figures over Sessions that have verdicts; `findings` as they are."""
-    tasks = [task for session in sessions for task in session.tasks if task.verdict is not None]
-    whole = [session for session in sessions if is_whole(session)]
-    completed = sum(all(task.verdict in COMPLETED for task in session.tasks) for session in whole)
+    verdicts = [
+        (session.scenario.id, task.verdict)
+        for session in sessions
+        for task in session.tasks
+        if task.verdict is not None
+    ]
+    completed = [
+        (session.scenario.id, all(task.verdict in COMPLETED for task in session.tasks))
+        for session in sessions
+        if is_whole(session)
+    ]
     return LiveFigures(
         {
-            name: rate("verdict_share", name, sum(task.verdict == name for task in tasks), len(tasks))
+            name: rate_of_tasks("verdict_share", name, [(of, verdict == name) for of, verdict in verdicts])
             for name in VERDICTS
         },
-        rate("completed_sessions", None, completed, len(whole)),
+        rate_of_sessions("completed_sessions", None, completed),
         _calls(sessions),
         findings,
     )
@@ -175,7 +182,7 @@ def count_findings(findings: Sequence[Finding]) -> list[FindingCount]:
 @dataclass(frozen=True, slots=True)
 class _Walked:
     """A Task as it was played: its counts, whether it was closed with nothing left to do, and whether
-    all calls came after those that they wait for.
+    no reply was empty and all calls came after those that they wait for.
     """
 
     counts: LiveCounts
@@ -193,11 +200,11 @@ def _walk(trajectory: Trajectory, rule: Rule) -> Iterator[_Walked]:
     before: Progress | None = None
     for task, played in zip(scenario.tasks, trajectory.tasks, strict=True):
         begun = begin_task(scenario.tools, task.nodes, before, notes=scenario.notes, rule=rule)
-        walked, before = _walk_task(begun, task, played)
+        walked, before = _walk_task(begun, played)
         yield walked
 
 
-def _walk_task(progress: Progress, task: Task, played: TaskTrajectory) -> tuple[_Walked, Progress]:
+def _walk_task(progress: Progress, played: TaskTrajectory) -> tuple[_Walked, Progress]:
     redundant = unmatched = 0
     in_order = True
     for number, reply in enumerate(played.replies, start=1):
@@ -206,14 +213,18 @@ def _walk_task(progress: Progress, task: Task, played: TaskTrajectory) -> tuple[
         step = take(progress, reply)
         redundant += sum(answer.redundant for answer in step.answers)
         unmatched += sum(answer.text is None for answer in step.answers)
-        in_order = in_order and all(
-            set(task.nodes[node].dependencies) <= progress.done for node in step.nodes if step.kind == "calls"
-        )
+        in_order = in_order and step.kind != "nothing" and _in_time(progress, step)
         if step.kind == "close":
             counts = LiveCounts(redundant, unmatched, number)
             return _Walked(counts, progress.complete, in_order), step.progress
         progress = step.progress
     return _Walked(LiveCounts(redundant, unmatched, len(played.replies)), completed=False), progress
+
+
+def _in_time(progress: Progress, step: LiveStep) -> bool:
+    """Did every call come after those that it waits for?"""
+    waited = (set(progress.nodes[node].dependencies) for node in step.nodes)
+    return step.kind != "calls" or all(needed <= progress.done for needed in waited)
 
 
 def _judged(task: TaskScore, played: TaskTrajectory, walked: _Walked | None) -> TaskScore:

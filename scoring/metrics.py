@@ -175,7 +175,7 @@ def figures(counts: Counts, *, empty: float | None = None) -> Figures:
 
 
 def core_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
-    """The same rates as Figures, in the order of `DEFINITIONS`.
+    """The same rates as Figures, in the order of the released file.
 
     The Tasks of one Scenario, in all its epochs, are one cluster. A Session is a draw of its own
     as long as no Scenario was played twice.

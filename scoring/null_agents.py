@@ -15,7 +15,7 @@ from scenarios.mutations import UNKNOWN_TOOL, reference_replies
 from scenarios.steps import Mismatch, take_step
 from scenarios.types import Node, Reply, Scenario, ToolCall
 from scoring.figures import Definition, Definitions, Figure
-from scoring.rates import rate
+from scoring.rates import share
 from scoring.types import CORRECT, STOPPED, SessionScore, TaskTrajectory, Trajectory
 
 TEXT = "This is a scripted reply."
@@ -152,6 +152,6 @@ def _figures(agent: str, scorer: Scorer, played: Sequence[Trajectory]) -> NullFi
     return NullFigures(
         scorer.name,
         scorer.version,
-        rate(SESSION_ACCURACY, agent, sum(it.correct for it in sessions), len(sessions), interval=False),
-        rate(TASK_ACCURACY, agent, sum(tasks), len(tasks), interval=False),
+        share(SESSION_ACCURACY, agent, sum(it.correct for it in sessions), len(sessions)),
+        share(TASK_ACCURACY, agent, sum(tasks), len(tasks)),
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from scoring.figures import Definition, Definitions, Figure
 from scoring.metrics import ROWS
-from scoring.rates import rate
+from scoring.rates import share
 from scoring.types import SessionScore
 
 PROGRESS = "progress_nodes"
@@ -43,4 +43,4 @@ def progress_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
             for group in (TOTAL, task.label):
                 counts[group][0] += score.matched
                 counts[group][1] += len(task.nodes)
-    return [rate(PROGRESS, group, *count, interval=False) for group, count in counts.items()]
+    return [share(PROGRESS, group, *count) for group, count in counts.items()]

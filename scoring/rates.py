@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from scoring.clustered import clustered
 from scoring.figures import Figure
 from scoring.statistics import wilson
 
+Outcome = tuple[str, bool]
+"""The Scenario that a draw belongs to, by its id, and whether it was a success."""
 
-def rate(name: str, group: str | None, successes: int, n: int, *, interval: bool = True) -> Figure:
-    """`successes` of `n`, with the 95 % Wilson interval of independent draws if that is wanted."""
-    low, high = (wilson(successes, n) if interval else None) or (None, None)
+
+def share(name: str, group: str | None, successes: int, n: int) -> Figure:
+    """`successes` of `n`, without an interval: what is counted are no draws of their own."""
+    return Figure(name, group, successes / n if n else None, n, successes)
+
+
+def rate_of_tasks(name: str, group: str | None, outcomes: Iterable[Outcome]) -> Figure:
+    """A share of Tasks. Those of one Scenario are a cluster (see `scoring.clustered`)."""
+    counts: dict[str, list[int]] = {}
+    for scenario, success in outcomes:
+        count = counts.setdefault(scenario, [0, 0])
+        count[0] += success
+        count[1] += 1
+    found = clustered([(successes, n) for successes, n in counts.values()])
+    return Figure(name, group, found.value, found.n, found.successes, found.low, found.high)
+
+
+def rate_of_sessions(name: str, group: str | None, outcomes: Iterable[Outcome]) -> Figure:
+    """A share of Sessions: independent draws as long as no Scenario was played twice, then as of Tasks."""
+    drawn = list(outcomes)
+    if len({scenario for scenario, _ in drawn}) < len(drawn):
+        return rate_of_tasks(name, group, drawn)
+    successes, n = sum(success for _, success in drawn), len(drawn)
+    low, high = wilson(successes, n) or (None, None)
     return Figure(name, group, successes / n if n else None, n, successes, low, high)
 
 

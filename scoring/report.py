@@ -115,8 +115,12 @@ def score_run(
     prices: Prices | None = None,
     findings: Iterable[Finding] = (),
 ) -> RunReport:
-    """Scores every Session, in the order given, by every scorer; `findings` are told as they are."""
-    played, modes, found = tuple(trajectories), modes_of(config), tuple(findings)
+    """Scores every Session, in the order given, by every scorer.
+
+    `findings` are left out of a Run whose LLM did not get the agent's own messages.
+    """
+    played, modes = tuple(trajectories), modes_of(config)
+    found = tuple(findings) if modes.echoes_agent else ()
     scored = tuple(_scored(scorer, played, modes, found) for scorer in scorers)
     sessions = scored[0].sessions
     writes = write_findings(played)
@@ -171,14 +175,19 @@ def _scored(
     live = None
     if modes.why_not_comparable is not None:
         live = live_figures(sessions, findings if modes.echoes_agent else None)
-    named = [found for session in classes for found in session if found is not None]
+    failed = [
+        (session.scenario.id, found)
+        for session, own in zip(sessions, classes, strict=True)
+        for found in own
+        if found is not None
+    ]
     released = scorer.rule == "released"
     figures = [
         *(it for it in metrics.core_figures(sessions) if released or it.name != "progress_released"),
         *([] if released else progress_figures(sessions)),
         *transition_figures(sessions),
         *pass_figures(sessions),
-        *error_figures(named, len(named)),
+        *error_figures(failed),
         *([] if live is None else as_figures(live)),
     ]
     return Scored(scorer, sessions, classes, tuple(figures), live)

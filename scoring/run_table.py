@@ -92,7 +92,9 @@ def _rates(report: RunReport, verbose: bool) -> list[str]:
         sections += PASSES
     for name in sections:
         keys = dict.fromkeys(key for found in figures for key in found if key.partition("[")[0] == name)
-        if keys:
+        if list(keys) == [name]:
+            rows += [(), _row(DEFINITIONS[name].title, name, figures)]
+        elif keys:
             rows += [(), _title(DEFINITIONS[name].title)]
             rows += [_row(f"  {_group(key)}", key, figures) for key in keys]
     return _side_by_side([it.scorer.name for it in report.scored], rows)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from scoring.figures import Definition, Definitions, Figure
 from scoring.metrics import MULTI
-from scoring.rates import rate
+from scoring.rates import Outcome, rate_of_tasks
 from scoring.types import CORRECT, SessionScore
 
 BY_KIND, BY_HALF = "accuracy_by_kind_changes", "accuracy_by_half_changes"
@@ -76,13 +76,12 @@ def changes(labels: Sequence[str], sort: Callable[[str], str]) -> list[int]:
 
 
 def _by_changes(name: str, sort: Callable[[str], str], sessions: Sequence[SessionScore]) -> list[Figure]:
-    counts = [[0, 0] for _ in range(GROUPS)]
+    outcomes: list[list[Outcome]] = [[] for _ in range(GROUPS)]
     for session in sessions:
         so_far = changes([task.label for task in session.scenario.tasks], sort)
         for group, score in zip(so_far, session.tasks, strict=False):
             if score.label is None:
                 continue
-            counts.extend([0, 0] for _ in range(len(counts), group + 1))
-            counts[group][0] += score.label == CORRECT
-            counts[group][1] += 1
-    return [rate(name, str(group), right, n) for group, (right, n) in enumerate(counts)]
+            outcomes.extend([] for _ in range(len(outcomes), group + 1))
+            outcomes[group].append((session.scenario.id, score.label == CORRECT))
+    return [rate_of_tasks(name, str(group), own) for group, own in enumerate(outcomes)]

@@ -25,7 +25,7 @@ from scoring.calls import (
 )
 from scoring.figures import Definition, Definitions, Figure
 from scoring.metrics import is_whole
-from scoring.rates import rate, total
+from scoring.rates import rate_of_sessions, total
 from scoring.types import SessionScore, Trajectory
 
 REPEATED, EARLY, STALE, WRONG = "repeated_write", "early_write", "stale_write", "wrong_write"
@@ -109,11 +109,15 @@ def write_figures(
         if is_whole(score) and _has_writes(trajectory.scenario)
     ]
     kinds = [by_session[trajectory.session, trajectory.epoch] for trajectory in own]
+    ids = [trajectory.scenario.id for trajectory in own]
     writes = sum(len(writes_made(trajectory)) for trajectory in own)
     return [
         total(WRITES, writes, len(own)),
         *(total(count_name(kind), sum(it[kind] for it in kinds), len(own)) for kind in KINDS),
-        *(rate(free_name(kind), None, sum(not it[kind] for it in kinds), len(own)) for kind in KINDS),
+        *(
+            rate_of_sessions(free_name(kind), None, zip(ids, [not it[kind] for it in kinds], strict=True))
+            for kind in KINDS
+        ),
     ]
 
 

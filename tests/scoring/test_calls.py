@@ -294,7 +294,8 @@ def test_the_figures_of_a_run() -> None:
         # Replies with calls: 2 + 2, 1 + 1 + 1, and 1 in the scored task of session 3.
         ("parallel_batches", 2 / 8, 2, 8),
     ]
-    assert [it.name for it in figures if it.low is not None] == ["missed_parallelism"]
+    # Epochs of one scenario are one cluster, which has no interval.
+    assert not any(it.low is not None for it in figures)
 
 
 def test_wrong_tasks_have_no_part_in_missed_parallelism() -> None:

@@ -12,7 +12,7 @@ from scoring.csv_format import csv_text
 from scoring.figures import Figure
 from scoring.null_agents import NullAgent, NullFigures
 
-HEADER = "log,run,model,scorer,figure,group,value,n,successes,low,high"
+HEADER = "log,run,model,scorer,figure,group,value,n,successes,low,high,note"
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -32,10 +32,10 @@ def test_each_figure_is_a_line_with_its_scorer_group_counts_and_bounds() -> None
     )
     assert csv_text([report]).splitlines() == [
         HEADER,
-        "agent.db,r1,m-1,wildtoolbench,session_accuracy,,0.08,25,2,0.02,0.25",
-        "agent.db,r1,m-1,wildtoolbench,accuracy_by_label,Chat,,0,0,,",
-        "agent.db,r1,m-1,strict,session_accuracy,,0.2,25,5,,",
-        "agent.db,r1,m-1,,latency_per_step,p95,1.25,7,,,",
+        "agent.db,r1,m-1,wildtoolbench,session_accuracy,,0.08,25,2,0.02,0.25,",
+        "agent.db,r1,m-1,wildtoolbench,accuracy_by_label,Chat,,0,0,,,",
+        "agent.db,r1,m-1,strict,session_accuracy,,0.2,25,5,,,",
+        "agent.db,r1,m-1,,latency_per_step,p95,1.25,7,,,,",
     ]
 
 
@@ -43,8 +43,8 @@ def test_runs_follow_one_another_under_one_header() -> None:
     of = scored.scored(figures=[rate("task_accuracy", 1, 2)])
     text = csv_text([scored.report(of), scored.report(of, log="b.db", run="r2", model=None)])
     assert text == (
-        f"{HEADER}\nagent.db,r1,m-1,wildtoolbench,task_accuracy,,0.5,2,1,,\n"
-        "b.db,r2,,wildtoolbench,task_accuracy,,0.5,2,1,,\n"
+        f"{HEADER}\nagent.db,r1,m-1,wildtoolbench,task_accuracy,,0.5,2,1,,,\n"
+        "b.db,r2,,wildtoolbench,task_accuracy,,0.5,2,1,,,\n"
     )
 
 
@@ -61,8 +61,8 @@ def test_what_agents_without_a_model_get_stands_with_each_scorer() -> None:
         null_agents=(NullAgent("text-only", "a text at every step", (figures,)),),
     )
     assert csv_text([report]).splitlines()[1:] == [
-        "agent.db,r1,m-1,strict,null_session_accuracy,text-only,0.0,8,0,,",
-        "agent.db,r1,m-1,strict,null_task_accuracy,text-only,0.125,32,4,,",
+        "agent.db,r1,m-1,strict,null_session_accuracy,text-only,0.0,8,0,,,",
+        "agent.db,r1,m-1,strict,null_task_accuracy,text-only,0.125,32,4,,,",
     ]
 
 

@@ -18,10 +18,10 @@ from scenarios.strict.faults import Fault
 from scenarios.types import Node, Reply, Task, Tool, ToolCall
 from scoring import published, wildtoolbench
 from scoring import strict as strict_scorer
+from scoring.clustered import clustered
 from scoring.error_classes import CLASSES, DEFINITIONS, ErrorClass, classify, error_figures
 from scoring.error_parameters import faults_of
 from scoring.figures import Figure
-from scoring.statistics import wilson
 from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory
 
 
@@ -491,13 +491,13 @@ def test_a_failed_task_has_exactly_one_class_whoever_scored_it(
 
 
 def test_the_shares_are_of_failed_tasks_in_the_published_order_and_sum_to_one() -> None:
-    found = [
-        ErrorClass("refusal"),
-        ErrorClass("param_value"),
-        ErrorClass("refusal"),
-        ErrorClass("unclassified"),
+    failed = [
+        ("a", ErrorClass("refusal")),
+        ("a", ErrorClass("param_value")),
+        ("b", ErrorClass("refusal")),
+        ("c", ErrorClass("unclassified")),
     ]
-    figures = error_figures(found, 4)
+    figures = error_figures(failed)
     assert [figure.group for figure in figures] == [
         "refusal",
         "wrong_refusal",
@@ -510,19 +510,18 @@ def test_the_shares_are_of_failed_tasks_in_the_published_order_and_sum_to_one() 
         "param_value",
         "unclassified",
     ]
-    interval = wilson(2, 4)
-    assert interval is not None
-    assert figures[0] == Figure("error_share", "refusal", 0.5, 4, 2, *interval)
+    bounds = clustered([(1, 2), (1, 1), (0, 1)])
+    assert figures[0] == Figure("error_share", "refusal", 0.5, 4, 2, bounds.low, bounds.high)
     assert sum(figure.value or 0 for figure in figures) == 1.0
     assert sum(figure.successes or 0 for figure in figures) == 4
 
 
 def test_there_is_no_share_where_no_task_failed() -> None:
-    assert error_figures([], 0) == [Figure("error_share", name, None, 0, 0) for name in CLASSES]
+    assert error_figures([]) == [Figure("error_share", name, None, 0, 0) for name in CLASSES]
 
 
 def test_every_figure_has_a_definition_and_every_class_its_published_title() -> None:
-    assert {figure.name for figure in error_figures([], 0)} == set(DEFINITIONS)
+    assert {figure.name for figure in error_figures([])} == set(DEFINITIONS)
     assert [title for title, _ in CLASSES.values()] == [
         "Refusal",
         "Wrong Refusal",

@@ -67,7 +67,7 @@ def write(path: Path, *rows: Row, **config: Any) -> Path:
 def found(path: Path) -> list[tuple[str, int, str, str]]:
     result = run("score", path, "--format", "json")
     assert result.exit_code == 0, result.output
-    entries = json.loads(result.stdout)["live"]["findings"]
+    entries = json.loads(result.stdout)["findings"]
     assert all(list(it) == ["session", "turn", "what", "detail"] for it in entries)
     return [tuple(it.values()) for it in entries]
 
@@ -120,7 +120,7 @@ def test_the_findings_of_another_run_do_not_count(path: Path) -> None:
     other = logs.session("s9", run_id="r2")
     write(path, *played("s1"), logs.run("r2", 2.0, **LIVE), other, *requests("s9", [TURN_1]))
     result = run("score", path, "--run", "r1", "--format", "json")
-    assert json.loads(result.stdout)["live"]["findings"] == []
+    assert json.loads(result.stdout)["findings"] == []
 
 
 def test_the_table_counts_findings_and_sessions_by_kind_the_most_frequent_first(path: Path) -> None:
@@ -157,8 +157,7 @@ def test_a_run_that_is_not_on_the_agents_own_history_says_nothing_of_findings(
 ) -> None:
     write(path, *played("s1"), *requests("s1", [TURN_1]), **config)
     assert shown(path) == []
-    document = json.loads(run("score", path, "--format", "json").stdout)
-    assert not document.get("live", {}).get("findings")
+    assert found(path) == []
 
 
 def test_findings_of_a_foreign_log_cannot_move_the_cursor(path: Path) -> None:

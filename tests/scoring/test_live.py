@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import logs, scenes
 from support.commands import error_line, run
@@ -117,10 +117,22 @@ def row(text: str, label: str) -> list[str]:
     return line.strip().removeprefix(label).split()
 
 
-def verdicts(found: dict[str, Any], *keys: str) -> list[Any]:
-    """What each task says under these keys; bare values if it is one key."""
-    told = [tuple(entry[key] for key in keys) for entry in found["tasks"]]
+def verdicts(found: dict[str, Any], *keys: str, scorer: str = "wildtoolbench") -> list[Any]:
+    """What the scorer says of each task under these keys; bare values if it is one key."""
+    told = [tuple(entry["scores"][scorer][key] for key in keys) for entry in found["tasks"]]
     return told if len(keys) > 1 else [value for (value,) in told]
+
+
+def figures(found: dict[str, Any], scorer: str = "wildtoolbench") -> dict[str, tuple[Any, Any, Any]]:
+    """(value, successes, n) of each figure of a scorer."""
+    told = found["scorers"][scorer]["figures"]
+    return {key: (it["value"], it["successes"], it["n"]) for key, it in told.items()}
+
+
+def metrics(found: dict[str, Any]) -> dict[str, Any]:
+    """The released metric file."""
+    told: dict[str, Any] = found["scorers"]["wildtoolbench"]["metrics"]
+    return told
 
 
 # --- Verdicts ----------------------------------------------------------------
@@ -206,10 +218,13 @@ def test_what_follows_the_first_wrong_step_changes_nothing_that_the_released_sco
     cut = (MIXED[0], ([NONSENSE], "stopped"), ([TEXT, TEXT], "stopped"), MIXED[3])
     going_on = document(write(tmp_path / "live.db", MIXED, **LIVE))
     stopped = document(write(tmp_path / "gold.db", cut, **GOLD))
-    assert going_on["metrics"] == stopped["metrics"]
-    for entry in going_on["tasks"]:
-        for key in ("verdict", "redundant_calls", "unmatched_calls", "steps_taken"):
-            del entry[key]
+    assert metrics(going_on) == metrics(stopped)
+    for scorer in ("wildtoolbench", "strict"):
+        for entry in going_on["tasks"]:
+            for key in ("verdict", "redundant_calls", "unmatched_calls", "steps_taken"):
+                del entry["scores"][scorer][key]
+        unscored = [found["scorers"][scorer]["unscored"] for found in (going_on, stopped)]
+        assert unscored[0] == unscored[1]
     assert going_on["tasks"] == stopped["tasks"]
 
 
@@ -228,13 +243,13 @@ def test_tasks_that_the_agent_did_not_come_to_are_not_correct(path: Path) -> Non
     assert (
         verdicts(found, "reason", "requests", "steps", "action_name_label")[2:] == [(reason, 0, [], None)] * 2
     )
-    assert found["unscored"]["tasks"] == 0
-    assert found["metrics"]["total_info"]["task"] == {
+    assert found["scorers"]["wildtoolbench"]["unscored"]["tasks"] == 0
+    assert metrics(found)["total_info"]["task"] == {
         "accuracy": 0.25,
         "correct_count": 1,
         "total_count": 4,
     }
-    assert found["metrics"]["total_info"]["session"]["total_count"] == 1
+    assert metrics(found)["total_info"]["session"]["total_count"] == 1
 
 
 def test_tasks_that_infrastructure_kept_from_being_reached_are_not_scored(path: Path) -> None:
@@ -245,15 +260,15 @@ def test_tasks_that_infrastructure_kept_from_being_reached_are_not_scored(path: 
         (None, None, "not reached: infrastructure in task 2"),
         (None, None, "not reached: infrastructure in task 2"),
     ]
-    assert found["unscored"] == {
+    assert found["scorers"]["wildtoolbench"]["unscored"] == {
         "tasks": 3,
         "all_tasks": 4,
         "sessions": 1,
         "all_sessions": 1,
         "reasons": {"not reached: infrastructure in task 2": 2, "infrastructure": 1},
     }
-    assert found["live"]["verdicts"]["correct"]["n"] == 1
-    assert found["live"]["completed_sessions"]["n"] == 0
+    assert figures(found)["verdict_share[correct]"] == (1.0, 1, 1)
+    assert figures(found)["completed_sessions"] == (None, 0, 0)
 
 
 def test_a_session_that_ended_for_no_known_reason_is_not_scored(path: Path) -> None:
@@ -267,14 +282,16 @@ def test_a_session_that_ended_for_no_known_reason_is_not_scored(path: Path) -> N
 
 def test_the_table_counts_the_tasks_of_each_verdict(path: Path) -> None:
     text = table(write(path, MIXED, LEFT, BROKEN, **LIVE))
-    # Wilson bounds by hand: 4/9 0.189-0.733, 1/9 0.020-0.435, 2/9 0.063-0.547, 0/2 0-0.658.
-    assert row(text, "Correct") == ["44.4", "4/9", "18.9-73.3"]
-    assert row(text, "Correct after errors") == ["11.1", "1/9", "2.0-43.5"]
-    assert row(text, "Wrong") == ["22.2", "2/9", "6.3-54.7"]
-    assert row(text, "Not reached") == ["22.2", "2/9", "6.3-54.7"]
-    assert row(text, "Sessions completed") == ["0.0", "0/2", "0.0-65.8"]
-    assert row(text, "Task accuracy")[1] == "4/9"
-    assert row(text, "Task 3")[1] == "0/2"
+    # Three epochs of one scenario are one cluster, which has no interval.
+    by_both = 2
+    assert row(text, "Correct") == ["44.4", "4/9", "-"] * by_both
+    assert row(text, "Correct after errors") == ["11.1", "1/9", "-"] * by_both
+    assert row(text, "Wrong") == ["22.2", "2/9", "-"] * by_both
+    assert row(text, "Not reached") == ["22.2", "2/9", "-"] * by_both
+    assert row(text, "Sessions completed") == ["0.0", "0/2", "-"] * by_both
+    assert row(text, "Task accuracy") == ["44.4", "4/9", "-"] * by_both
+    positions = text.partition("By position\n")[2].partition("\n\n")[0]
+    assert row(positions, "3") == ["0.0", "0/2", "-"] * by_both
     assert "Calls: 1 redundant (0.3 a session), 2 that matched nothing (0.7 a session)." in text.splitlines()
     assert "Steps in the completed tasks: 12; the optimal number is 9." in text.splitlines()
 
@@ -283,31 +300,37 @@ def test_a_session_is_completed_if_each_task_is_though_after_errors(path: Path) 
     book = logs.call_message(("book", '{"thing": "lamp", "day": "Monday"}'))
     completed = (*MIXED[:2], ([book, TEXT], "closed"), MIXED[3])
     found = document(write(path, completed, MIXED, **LIVE))
-    assert found["metrics"]["total_info"]["session"]["correct_count"] == 0
-    assert found["live"]["completed_sessions"] | {"low": None, "high": None} == {
-        "value": 0.5,
-        "n": 2,
-        "successes": 1,
-        "low": None,
-        "high": None,
+    assert metrics(found)["total_info"]["session"]["correct_count"] == 0
+    assert figures(found)["completed_sessions"] == (0.5, 1, 2)
+
+
+@pytest.mark.parametrize("scorer", ["wildtoolbench", "strict"])
+def test_the_document_has_the_live_figures(path: Path, scorer: str) -> None:
+    told = figures(document(write(path, MIXED, LEFT, **LIVE)), scorer)
+    live = ("verdict_share", "completed_sessions", "live_")
+    assert {key: it for key, it in told.items() if key.startswith(live)} == {
+        "verdict_share[correct]": (3 / 8, 3, 8),
+        "verdict_share[correct_after_errors]": (1 / 8, 1, 8),
+        "verdict_share[wrong]": (2 / 8, 2, 8),
+        "verdict_share[not_reached]": (2 / 8, 2, 8),
+        "completed_sessions": (0.0, 0, 2),
+        "live_redundant_calls": (1, None, 2),
+        "live_unmatched_calls": (2, None, 2),
+        # 2, 5 and 1 steps in the completed tasks of the one session, 2 in the other's.
+        "live_steps_over_optimal": (10 / 7, None, 7),
     }
 
 
-def test_the_document_has_the_live_figures(path: Path) -> None:
-    live = document(write(path, MIXED, LEFT, **LIVE))["live"]
-    assert {name: (it["successes"], it["n"]) for name, it in live["verdicts"].items()} == {
-        "correct": (3, 8),
-        "correct_after_errors": (1, 8),
-        "wrong": (2, 8),
-        "not_reached": (2, 8),
-    }
-    assert live["calls"] == {"redundant": 1, "unmatched": 2, "sessions": 2, "steps": 10, "least": 7}
+def test_what_a_wrong_step_ended_is_not_counted_in_calls(path: Path) -> None:
+    told = figures(document(write(path, MIXED, **LIVE | {"on_mismatch": "stop"})))
+    assert [key for key in told if key.startswith("live_")] == []
+    assert told["verdict_share[wrong]"] == (0.5, 2, 4)
 
 
 def test_a_live_run_without_a_scored_task_has_no_figures_and_no_fault(path: Path) -> None:
     result = run("score", write(path, [([], None)] * 4, **LIVE))
     assert result.exit_code == 3
-    assert row(result.stdout, "Correct") == ["-", "0/0", "-"]
+    assert row(result.stdout, "Correct") == ["-", "0/0", "-"] * 2
     assert "Calls:" not in result.stdout
 
 
@@ -335,8 +358,11 @@ def test_every_form_of_scores_that_are_not_comparable_says_so(
     if output_format == "json":
         found = json.loads(result.stdout)
         assert (found["comparable_with_published"], found["why_not_comparable"]) == (False, reason)
-    else:
+    elif output_format == "table":
         assert f"{reason}: not comparable with published figures" in result.stdout.splitlines()
+    else:
+        assert reason in result.stdout
+        assert "not comparable with published figures" in result.stdout.lower()
 
 
 @pytest.mark.parametrize("tools", ["intercept", "relay", "mcp"])
@@ -348,8 +374,11 @@ def test_who_runs_the_tools_makes_no_difference_to_the_figures(tmp_path: Path, t
     )
     expected, found = document(usual), document(this)
     assert found | {"config": None, "log": None} == expected | {"config": None, "log": None}
-    assert not {"comparable_with_published", "live"} & found.keys()
-    assert "verdict" not in found["tasks"][0]
+    assert not {"comparable_with_published", "why_not_comparable"} & found.keys()
+    for scorer, said in found["tasks"][0]["scores"].items():
+        assert "verdict" not in said
+        live = ("verdict_share", "completed_sessions", "live_")
+        assert not [key for key in figures(found, scorer) if key.startswith(live)]
     text = table(this)
     assert "published" not in text
     assert "Tasks by verdict" not in text
@@ -467,8 +496,12 @@ REPLIES = st.lists(
 )
 
 
+CALL_THEN_CLOSE = (Node("a", {"n": 0}, "told", ()), Node("prepare_to_answer", {}, "Done.", (0,)))
+
+
 @settings(deadline=None)
 @given(orderly_reference(), REPLIES)
+@example(CALL_THEN_CLOSE, [Reply(None), calling(("a", 0)), Reply("Text.")])
 def test_the_released_label_and_the_verdict_never_contradict_each_other(
     nodes: tuple[Node, ...], replies: list[Reply]
 ) -> None:

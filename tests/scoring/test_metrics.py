@@ -2,16 +2,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
-import pytest
+from pytest import approx
 
 from scenarios.load import load
 from scenarios.replies import read_reply
 from scenarios.types import CLOSE, Node, Scenario, Task
-from scoring.metrics import NOT_REACHED, count, estimates, released_metrics, unscored
+from scoring.figures import Figure
+from scoring.metrics import (
+    DEFINITIONS,
+    NOT_REACHED,
+    SECTIONS,
+    core_figures,
+    count,
+    released_metrics,
+    unscored,
+)
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.wildtoolbench import score_session
 
@@ -34,7 +44,7 @@ RIGHT, WRONG = verdict("correct"), verdict("error")
 
 def session_of(tasks: Sequence[Task], scores: Sequence[TaskScore], epoch: int = 1) -> SessionScore:
     scenario = Scenario("s", "2024-01-01", (), tuple(tasks), "hash", {})
-    return SessionScore("s", epoch, scenario, tuple(scores))
+    return SessionScore(f"s.e{epoch}", epoch, scenario, tuple(scores))
 
 
 def accuracy(section: str, row: str, sessions: Sequence[SessionScore]) -> tuple[Any, Any, Any]:
@@ -173,31 +183,122 @@ def test_the_order_of_sessions_changes_no_figure() -> None:
     assert released_metrics(sessions) == released_metrics(sessions[::-1])
 
 
-def test_an_estimate_has_n_and_its_interval_and_progress_has_none() -> None:
-    tasks = [task_of(MIXED, nodes=2)] * 20
-    rates = estimates(count([session_of(tasks, [WRONG] * 20)]))
-    task = asdict(rates["total_info"]["task"])
-    assert task | {"high": 0.1611} == {"value": 0.0, "n": 20, "successes": 0, "low": 0.0, "high": 0.1611}
-    assert task["high"] == pytest.approx(0.1611, abs=5e-5)  # Newcombe 1998, Table I
-    assert asdict(rates["progress_info"][MIXED]) == {
-        "value": 0.5,
-        "n": 40,
-        "successes": 20,
-        "low": None,
-        "high": None,
-    }
-    assert asdict(rates["optimal_info"][PARALLEL]) == {
-        "value": None,
-        "n": 0,
-        "successes": 0,
-        "low": None,
-        "high": None,
-    }
+def by_scenario(*sessions: Sequence[TaskScore], label: str = CHAT) -> list[SessionScore]:
+    """A Session of a Scenario of its own for each, its Tasks all of one label."""
+    return [
+        renamed(session_of([task_of(label, nodes=2)] * len(scores), scores), f"s{number}")
+        for number, scores in enumerate(sessions)
+    ]
 
 
-def test_steps_beyond_the_nodes_do_not_break_the_estimates() -> None:
-    rates = estimates(count([session_of([task_of(MIXED, nodes=2)], [verdict("error", kept=3)])]))
-    assert rates["progress_info"]["Total"].value == 1.5
+def renamed(session: SessionScore, name: str) -> SessionScore:
+    return replace(session, session=f"{name}.e{session.epoch}", scenario=replace(session.scenario, id=name))
+
+
+def by_key(sessions: Sequence[SessionScore]) -> dict[str, Figure]:
+    return {figure.key: figure for figure in core_figures(sessions)}
+
+
+def half_wilson(n: float, quantile: float) -> tuple[float, float]:
+    """Wilson's bounds at a rate of 1/2, where they are 1/2 -+ z / (2 sqrt(n + z^2))."""
+    half = quantile / (2 * sqrt(n + quantile**2))
+    return 0.5 - half, 0.5 + half
+
+
+def test_every_figure_is_told_under_a_name_that_is_defined() -> None:
+    figures = core_figures([session_of(FOUR, [RIGHT] * 4)])
+    assert {figure.name for figure in figures} == DEFINITIONS.keys()
+    keys = [figure.key for figure in figures]
+    assert len(set(keys)) == len(keys)
+    assert [key for key in keys if "[" not in key] == ["task_accuracy", "session_accuracy"]
+    positions = [key for key in keys if key.startswith("accuracy_by_position")]
+    assert positions == [f"accuracy_by_position[{place}]" for place in (1, 2, 3, 4)]
+
+
+def test_the_figures_have_the_counts_of_the_released_file() -> None:
+    sessions = [session_of(FOUR, [RIGHT, WRONG, WRONG, RIGHT]), renamed(session_of(FOUR, [RIGHT] * 4), "t")]
+    expected = {
+        (SECTIONS[section], row): cell
+        for section, rows in count(sessions).items()
+        for row, cell in rows.items()
+    }
+    found = {}
+    for figure in core_figures(sessions):
+        if figure.name in ("task_accuracy", "session_accuracy"):
+            row = figure.name.removesuffix("_accuracy")
+            found["", row] = figure.successes, figure.n
+        else:
+            group = str(figure.group)
+            row = str(int(group) - 1) if figure.name == "accuracy_by_position" else group
+            found[figure.name, row] = figure.successes, figure.n
+        assert figure.value == (
+            figure.successes / figure.n if figure.n and figure.successes is not None else None
+        )
+    assert found == expected
+
+
+def test_what_was_never_seen_has_no_value_and_no_interval() -> None:
+    sessions = by_scenario([RIGHT], [RIGHT])
+    assert by_key(sessions)[f"optimal_path_rate[{PARALLEL}]"] == Figure(
+        "optimal_path_rate", PARALLEL, None, 0, 0, None, None
+    )
+    assert {(figure.value, figure.low, figure.high) for figure in core_figures([])} == {(None, None, None)}
+
+
+def test_the_tasks_of_one_scenario_are_one_cluster() -> None:
+    """Residuals 1, 0 and -1 over three clusters of 2: a design effect of 2, so 3 draws in effect."""
+    task = by_key(by_scenario([RIGHT, RIGHT], [RIGHT, WRONG], [WRONG, WRONG]))["task_accuracy"]
+    low, high = half_wilson(3, 4.302653)  # t(0.975) with 2 degrees of freedom
+    assert task == Figure("task_accuracy", None, 0.5, 6, 3, approx(low), approx(high))
+    assert (low, high) == (approx(0.0362, abs=5e-5), approx(0.9638, abs=5e-5))
+
+
+def test_a_rate_of_0_has_the_bounds_of_as_many_draws_as_scenarios() -> None:
+    task = by_key(by_scenario(*[[WRONG] * 4] * 20))["task_accuracy"]
+    t = 2.093024  # t(0.975) with 19 degrees of freedom
+    assert task == Figure("task_accuracy", None, 0.0, 80, 0, 0.0, approx(t**2 / (20 + t**2)))
+
+
+def test_over_a_single_scenario_there_is_no_interval_however_often_it_was_played() -> None:
+    sessions = [session_of(FOUR, [RIGHT, WRONG, RIGHT, WRONG], epoch) for epoch in (1, 2, 3)]
+    figures = by_key(sessions)
+    assert figures["task_accuracy"] == Figure("task_accuracy", None, 0.5, 12, 6)
+    assert figures["session_accuracy"] == Figure("session_accuracy", None, 0.0, 3, 0)
+    assert {(figure.low, figure.high) for figure in figures.values()} == {(None, None)}
+
+
+def test_a_scenario_without_such_a_task_is_no_cluster() -> None:
+    only, other = (
+        session_of([task_of(SINGLE)] * 2, [RIGHT, WRONG]),
+        session_of([task_of(CHAT)] * 2, [WRONG] * 2),
+    )
+    figures = by_key([only, renamed(other, "t")])
+    assert figures[f"accuracy_by_label[{SINGLE}]"] == Figure("accuracy_by_label", SINGLE, 0.5, 2, 1)
+    assert figures["task_accuracy"].low is not None
+
+
+def test_sessions_are_draws_of_their_own_until_a_scenario_is_played_twice() -> None:
+    sessions = by_scenario(*([[RIGHT]] * 81 + [[WRONG]] * 182))
+    # Newcombe 1998, Table I, method 3: 81 of 263 is 0.2553 to 0.3662.
+    assert by_key(sessions)["session_accuracy"] == Figure(
+        "session_accuracy", None, 81 / 263, 263, 81, approx(0.2553, abs=5e-5), approx(0.3662, abs=5e-5)
+    )
+
+
+def test_sessions_of_a_repeated_scenario_are_one_cluster() -> None:
+    """Two Scenarios twice each, one always right and one never: worth one draw."""
+    once = by_scenario([RIGHT], [WRONG])
+    twice = once + [replace(session, session=f"{session.scenario.id}.e2", epoch=2) for session in once]
+    low, high = half_wilson(1, 12.706205)  # t(0.975) with 1 degree of freedom
+    expected = Figure("session_accuracy", None, 0.5, 4, 2, approx(low), approx(high))
+    assert by_key(twice)["session_accuracy"] == expected
+
+
+def test_the_progress_rate_has_no_interval_and_may_exceed_the_nodes() -> None:
+    figures = by_key(by_scenario([WRONG] * 20, [verdict("error", kept=3)] * 20, label=MIXED))
+    assert figures[f"progress_released[{MIXED}]"] == Figure("progress_released", MIXED, 1.0, 80, 80)
+    alone = by_key(by_scenario([verdict("error", kept=3)], label=MIXED))
+    assert alone["progress_released[Total]"] == Figure("progress_released", "Total", 1.5, 2, 3)
 
 
 def played_sessions(vectors: Sequence[dict[str, Any]], files: Sequence[Path]) -> list[SessionScore]:

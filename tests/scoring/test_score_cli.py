@@ -22,8 +22,8 @@ from proxy.log.rows import (
 )
 from proxy.log.writer import LogWriter
 from scenarios.load import parse_record
-from scoring.cli import SCORER_NAMES, score
-from scoring.report import SCORERS
+from scoring.cli import DEFAULT_SCORERS, FORMATS, SCORER_NAMES, score
+from scoring.scorers import DEFAULT, SCORERS
 
 TOOL = {
     "type": "function",
@@ -61,6 +61,7 @@ RELEASED_SECTIONS = [
     "progress_info",
 ]
 TEXT = {"role": "assistant", "content": "Done."}
+VERSIONS = (SCORERS["wildtoolbench"].version, SCORERS["strict"].version)
 
 
 def calling(arguments: str = '{"room": "blue"}') -> dict[str, Any]:
@@ -146,6 +147,16 @@ def log(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+def labels(entry: dict[str, Any]) -> tuple[str | None, ...]:
+    """The label that each scorer gives a task."""
+    return tuple(score["label"] for score in entry["scores"].values())
+
+
+def released_of(document: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = document["scorers"]["wildtoolbench"]
+    return told
+
+
 def run_score(*arguments: object) -> Result:
     return CliRunner().invoke(score, [str(argument) for argument in arguments])
 
@@ -153,36 +164,88 @@ def run_score(*arguments: object) -> Result:
 def test_the_table_is_the_default(log: Callable[..., Path]) -> None:
     result = run_score(log(r1=[RIGHT, WRONG]))
     assert result.exit_code == 0, result.output
-    # Wilson bounds by hand: 1/2 gives 0.0945 to 0.9055, 3/4 gives 0.3006 to 0.9544.
+    # Two sessions of one scenario are one cluster, so there is no interval.
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["Log", "run.db"] in lines
     assert ["Run", "r1"] in lines
     assert ["History", "gold"] in lines
-    assert ["Session", "accuracy", "50.0", "1/2", "9.5-90.5"] in lines
-    assert ["Task", "accuracy", "75.0", "3/4", "30.1-95.4"] in lines
+    assert ["Session", "accuracy", *["50.0", "1/2", "-"] * 2] in lines
+    assert ["Task", "accuracy", *["75.0", "3/4", "-"] * 2] in lines
+    assert ["Scorers", *f"wildtoolbench {VERSIONS[0]}, strict {VERSIONS[1]}".split()] in lines
 
 
-def test_the_document_has_metrics_estimates_and_a_verdict_per_task(log: Callable[..., Path]) -> None:
+def test_the_document_has_the_figures_of_each_scorer_and_its_verdict_on_each_task(
+    log: Callable[..., Path],
+) -> None:
     document = json.loads(run_score(log(r1=[RIGHT, WRONG]), "--format", "json").stdout)
-    assert list(document) == ["log", "run", "config", "scorer", "metrics", "estimates", "unscored", "tasks"]
-    assert (document["log"], document["run"]) == ("run.db", "r1")
+    assert list(document) == [
+        *("log", "run", "model", "config"),
+        *("scorers", "figures", "currency", "notes", "null_agents"),
+        *("findings", "writes", "disagreements", "tasks"),
+    ]
+    assert (document["log"], document["run"], document["model"]) == ("run.db", "r1", "m-1")
     assert document["config"] == {"history": "gold", "model": "m-1"}
-    assert document["scorer"]["name"] == "wildtoolbench"
-    assert list(document["metrics"]) == list(document["estimates"]) == RELEASED_SECTIONS
-    assert document["metrics"]["total_info"]["task"] == {
+    released, strict = document["scorers"].values()
+    assert list(document["scorers"]) == ["wildtoolbench", "strict"]
+    assert list(released) == ["version", "metrics", "figures", "unscored"]
+    assert list(strict) == ["version", "figures", "unscored"]
+    assert (released["version"], strict["version"]) == VERSIONS
+    assert list(released["metrics"]) == RELEASED_SECTIONS
+    assert released["metrics"]["total_info"]["task"] == {
         "accuracy": 0.75,
         "correct_count": 3,
         "total_count": 4,
     }
-    assert document["metrics"]["progress_info"]["Total"]["rate"] is None
-    assert document["estimates"]["total_info"]["session"]["successes"] == 1
-    assert document["unscored"]["tasks"] == 0
-    assert [(entry["epoch"], entry["task"], entry["label"]) for entry in document["tasks"]] == [
-        (1, 1, "correct"),
-        (1, 2, "correct"),
-        (2, 1, "error"),
-        (2, 2, "correct"),
+    assert released["metrics"]["progress_info"]["Total"]["rate"] is None
+    nothing = {"low": None, "high": None}
+    for scorer in (released, strict):
+        assert scorer["figures"]["session_accuracy"] == {"value": 0.5, "n": 2, "successes": 1, **nothing}
+        assert scorer["figures"]["accuracy_by_label[Clarify]"] == {
+            "value": None,
+            "n": 0,
+            "successes": 0,
+            **nothing,
+        }
+        assert scorer["unscored"]["tasks"] == 0
+    assert document["disagreements"] == []
+    assert [(entry["epoch"], entry["task"], labels(entry)) for entry in document["tasks"]] == [
+        (1, 1, ("correct", "correct")),
+        (1, 2, ("correct", "correct")),
+        (2, 1, ("error", "error")),
+        (2, 2, ("correct", "correct")),
     ]
+
+
+def test_only_the_scorers_asked_for_are_told_in_the_order_asked(log: Callable[..., Path]) -> None:
+    path = log(r1=[RIGHT, WRONG])
+    strict, all_three = (
+        json.loads(run_score(path, "--format", "json", *chosen).stdout)
+        for chosen in (
+            ("--scorer", "strict", "--scorer", "strict"),
+            ("--scorer", "published", "--scorer", "strict", "--scorer", "wildtoolbench"),
+        )
+    )
+    assert list(strict["scorers"]) == list(strict["tasks"][0]["scores"]) == ["strict"]
+    assert list(all_three["scorers"]) == ["published", "strict", "wildtoolbench"]
+    assert ["metrics" in entry for entry in all_three["scorers"].values()] == [False, False, True]
+
+
+def test_the_tasks_on_which_scorers_disagree_are_listed_with_both_reasons(log: Callable[..., Path]) -> None:
+    """A full stop more is similar enough for the released rules, and another text for the strict ones."""
+    similar = [[calling('{"room": "blue."}'), TEXT], [TEXT]]
+    document = json.loads(run_score(log(r1=[similar]), "--format", "json").stdout)
+    [entry] = document["disagreements"]
+    reasons = {name: score["reason"] for name, score in document["tasks"][0]["scores"].items()}
+    assert entry == {
+        "session": "rooms.1",
+        "epoch": 1,
+        "scenario": "rooms",
+        "task": 1,
+        "labels": {"wildtoolbench": "correct", "strict": "error"},
+        "reasons": reasons,
+    }
+    assert reasons["wildtoolbench"] is None
+    assert '"blue."' in str(reasons["strict"])
 
 
 def test_a_wrong_task_comes_with_its_evidence(log: Callable[..., Path]) -> None:
@@ -190,10 +253,32 @@ def test_a_wrong_task_comes_with_its_evidence(log: Callable[..., Path]) -> None:
     assert first["scenario"] == "rooms"
     assert (first["task_type"], first["subtype"]) == ("Single-Tool", None)
     assert (second["task_type"], second["subtype"]) == ("Chat", "Coreferential Reference")
-    assert (first["action_name_label"], first["action_arguments_label"]) == ("correct", "error")
-    assert (first["is_optimal"], first["min_steps"]) == (False, 2)
-    assert first["steps"][0]["verdict"] == "argument_error"
-    assert first["steps"][0]["checks"][0] in first["reason"]
+    for scorer, rule in (("wildtoolbench", "released.args.text_similarity"), ("strict", "args.text")):
+        score = first["scores"][scorer]
+        assert (score["label"], score["action_name_label"], score["action_arguments_label"]) == (
+            *("error", "correct", "error"),
+        )
+        assert (score["is_optimal"], score["min_steps"]) == (False, 2)
+        assert score["error_class"]["name"] == "param_value"
+        evidence = score["evidence"]
+        assert (evidence["step"], evidence["call"], evidence["tool"]) == (0, 0, "book")
+        assert evidence["rule"] == rule
+        assert evidence["allowed"] == [["book"]]
+        assert evidence["nearest"] == {
+            "action": "call",
+            "node": 0,
+            "name": "book",
+            "arguments": {"room": "blue"},
+        }
+        [fault] = evidence["faults"]
+        assert (fault["rule"], fault["path"], fault["expected"], fault["actual"]) == (
+            *(rule, "$.room", "blue", "red"),
+        )
+        assert second["scores"][scorer]["evidence"] is None
+        assert second["scores"][scorer]["error_class"] is None
+    released = first["scores"]["wildtoolbench"]
+    assert released["steps"][0]["verdict"] == "argument_error"
+    assert released["steps"][0]["checks"][0] in released["reason"]
 
 
 def test_the_same_log_gives_the_same_bytes_wherever_it_lies(log: Callable[..., Path], tmp_path: Path) -> None:
@@ -201,7 +286,7 @@ def test_the_same_log_gives_the_same_bytes_wherever_it_lies(log: Callable[..., P
     (tmp_path / "elsewhere").mkdir()
     copy = tmp_path / "elsewhere" / "run.db"
     copy.write_bytes(path.read_bytes())
-    for output_format in ("json", "table"):
+    for output_format in FORMATS:
         first, second = (run_score(each, "--format", output_format) for each in (path, copy))
         assert first.exit_code == 0, first.output
         assert first.stdout_bytes == second.stdout_bytes
@@ -223,7 +308,7 @@ def test_the_run_asked_for_is_scored(log: Callable[..., Path]) -> None:
     path = log(r1=[RIGHT], r2=[WRONG])
     document = json.loads(run_score(path, "--run", "r2", "--format", "json").stdout)
     assert document["run"] == "r2"
-    assert document["metrics"]["total_info"]["session"]["correct_count"] == 0
+    assert released_of(document)["metrics"]["total_info"]["session"]["correct_count"] == 0
 
 
 def test_an_unknown_run_is_refused_with_a_list_of_the_runs(log: Callable[..., Path]) -> None:
@@ -246,22 +331,27 @@ def test_several_logs_give_an_entry_for_each_run(log: Callable[..., Path]) -> No
 def test_a_run_without_sessions_is_not_scorable(log: Callable[..., Path]) -> None:
     result = run_score(log(r1=[]), "--format", "json")
     assert result.exit_code == 3
-    assert json.loads(result.stdout)["metrics"]["total_info"]["session"]["accuracy"] is None
+    document = json.loads(result.stdout)
+    assert released_of(document)["metrics"]["total_info"]["session"]["accuracy"] is None
+    told = [figure for it in document["scorers"].values() for figure in it["figures"].values()]
+    assert {(it["value"], it["n"]) for it in [*told, *document["figures"].values()]} == {(None, 0)}
     assert result.stderr == "Error: run.db, run r1: no scored task. Not scored: the run has no sessions.\n"
 
 
 def test_tasks_that_were_not_played_are_null_and_not_wrong(log: Callable[..., Path]) -> None:
     partly, never = log("a.db", r1=[RIGHT, RIGHT[:1]]), log("b.db", r1=[[]])
     document = json.loads(run_score(partly, "--format", "json").stdout)
-    assert [entry["label"] for entry in document["tasks"]] == ["correct", "correct", "correct", None]
-    assert document["unscored"] | {"reasons": None} == {
-        "tasks": 1,
-        "all_tasks": 4,
-        "sessions": 1,
-        "all_sessions": 2,
-        "reasons": None,
-    }
-    assert list(document["unscored"]["reasons"]) == [document["tasks"][3]["reason"]]
+    right, missing = ("correct", "correct"), (None, None)
+    assert [labels(entry) for entry in document["tasks"]] == [right, right, right, missing]
+    for scorer, told in document["scorers"].items():
+        assert told["unscored"] == {
+            "tasks": 1,
+            "all_tasks": 4,
+            "sessions": 1,
+            "all_sessions": 2,
+            "reasons": {"not played": 1},
+        }
+        assert document["tasks"][3]["scores"][scorer]["reason"] == "not played"
     result = run_score(never)
     assert result.exit_code == 3
     assert "Not scored: 2 of 2 tasks, so 1 of 1 sessions" in result.stderr
@@ -273,14 +363,15 @@ def test_a_run_that_was_stopped_says_how_much_of_its_plan_is_missing(log: Callab
     with LogWriter.open(path) as writer:
         writer.commit_blocking(*(PlannedRow("r1", scenario.id, scenario.hash, epoch) for epoch in (1, 2, 3)))
     document = json.loads(run_score(path, "--format", "json").stdout)
-    assert document["unscored"] == {
-        "tasks": 4,
-        "all_tasks": 6,
-        "sessions": 2,
-        "all_sessions": 3,
-        "reasons": {"not begun": 4},
-    }
-    assert document["metrics"]["total_info"]["session"]["total_count"] == 1
+    for told in document["scorers"].values():
+        assert told["unscored"] == {
+            "tasks": 4,
+            "all_tasks": 6,
+            "sessions": 2,
+            "all_sessions": 3,
+            "reasons": {"not begun": 4},
+        }
+    assert released_of(document)["metrics"]["total_info"]["session"]["total_count"] == 1
     assert "Not scored: 4 of 6 tasks, so 2 of 3 sessions: not begun (4)\n" in run_score(path).stdout
 
 
@@ -306,3 +397,4 @@ def test_a_log_that_is_missing_or_not_sqlite_is_one_line(tmp_path: Path, content
 
 def test_every_scorer_that_can_be_chosen_exists() -> None:
     assert list(SCORER_NAMES) == list(SCORERS)
+    assert DEFAULT_SCORERS == DEFAULT

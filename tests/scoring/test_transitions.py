@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -63,10 +64,16 @@ def test_each_group_tells_how_many_of_its_tasks_are_correct() -> None:
     ]
 
 
-def test_a_group_has_a_wilson_interval_and_an_empty_one_has_nothing() -> None:
-    """Wilson, 1 of 2: centre 1/2, half width z / (1 + z^2 / 2) * sqrt(1/8 + z^2 / 16) = 0.4055."""
-    first, *_, last = transition_figures([session_of(["Chat", "Chat"], ["correct", "error"])])
-    assert (first.low, first.high) == (pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4))
+def test_a_group_has_an_interval_over_scenarios_and_an_empty_one_has_nothing() -> None:
+    """Two scenarios, one right and one wrong twice over, are worth one draw: Wilson at 1/2 with t(1) = 12.706
+    is 1/2 +- t / (2 sqrt(1 + t^2)) = 1/2 +- 0.4985.
+    """
+    one, other = session_of(["Chat", "Chat"], ["correct"] * 2), session_of(["Chat", "Chat"], ["error"] * 2)
+    other = replace(other, scenario=replace(other.scenario, id="other"))
+    first, *_, last = transition_figures([one, other])
+    assert (first.low, first.high) == (pytest.approx(0.0015, abs=1e-4), pytest.approx(0.9985, abs=1e-4))
+    alone, *_ = transition_figures([one])
+    assert (alone.value, alone.low, alone.high) == (1.0, None, None)
     assert last == Figure(BY_HALF, "3", None, 0, 0, None, None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -373,6 +374,10 @@ def test_the_figures_of_a_run() -> None:
         ("wrong_writes", 2.0, None, 2),
         *((f"sessions_without_{kind}_writes", 0.5, 1, 2) for kind in KINDS),
     ]
+    # Epochs of one scenario are one cluster, which has no interval; sessions of two are independent draws.
+    assert not any(it.low is not None for it in figures)
+    apart = [own[0], replace(own[1], scenario=replace(own[1].scenario, id="t"))]
+    figures = figures_of(apart, [scored(it) for it in apart])
     # Wilson, 1 of 2: 0.0945 to 0.9055.
     assert {(round(it.low or 0, 4), round(it.high or 0, 4)) for it in figures[5:]} == {(0.0945, 0.9055)}
 
