@@ -16,7 +16,7 @@ COMMANDS = {
     "drive": ("proxy.cli:drive", "Play sessions against an agent."),
     "demo": ("proxy.cli:demo", "Everything at once on the bundled scenarios, offline."),
     "score": ("scoring.cli:score", "Metrics and verdicts from a log."),
-    "compare": ("scoring.compare_cli:compare", "Is one run better than another, and how sure is that?"),
+    "compare": ("scoring.compare.cli:compare", "Is one run better than another, and how sure is that?"),
     "export": ("scoring.export_cli:export", "Sessions for the tools of others: result files, chats."),
     "tail": ("proxy.tail.cli:tail", "Show a session in the terminal, live if wanted."),
     "log": ("proxy.log.cli:log", "Look into a log, name and delete its runs."),
@@ -79,9 +79,9 @@ class Composition:
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""
         from scoring.cli import Asked, score_logs
-        from scoring.document import documents
-        from scoring.json_text import json_bytes
-        from scoring.run_table import run_table
+        from scoring.output.document import documents
+        from scoring.output.json_text import json_bytes
+        from scoring.output.run_table import run_table
 
         reports = score_logs((log,), (), Asked())
         return run_table(reports[0]), json_bytes(documents(reports), indent=2).decode()

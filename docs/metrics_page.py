@@ -7,24 +7,11 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from scenarios.strict.rules import RULES as ARGUMENT_RULES
-from scoring import (
-    calls,
-    compare_definitions,
-    efficiency,
-    error_classes,
-    evidence,
-    leaderboard,
-    live,
-    metrics,
-    null_agents,
-    passes,
-    progress,
-    published,
-    released_evidence,
-    transitions,
-    writes,
-)
-from scoring.figures import Definition
+from scoring.compare import definitions as compare_definitions
+from scoring.leaderboard import board as leaderboard
+from scoring.metrics import accuracy, calls, efficiency, null_agents, passes, progress, transitions, writes
+from scoring.metrics.figures import Definition
+from scoring.verdicts import error_classes, evidence, live, published, released_evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +27,7 @@ SECTIONS = (
     Section(
         "Accuracy, optimal path, progress",
         "What `score` prints for every scorer, side by side, with the difference of two in points.",
-        (metrics, progress, transitions),
+        (accuracy, progress, transitions),
     ),
     Section(
         "Repeats",

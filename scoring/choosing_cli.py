@@ -7,8 +7,8 @@ from pathlib import Path
 
 from scenarios.text import visible
 from scoring.errors_cli import InputError
-from scoring.log import Log, RunInfo, open_log
-from scoring.tables import moment
+from scoring.logs.reader import Log, RunInfo, open_log
+from scoring.output.tables import moment
 
 
 def choose_runs(paths: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Log, RunInfo]]:

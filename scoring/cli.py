@@ -13,8 +13,8 @@ from scoring.errors_cli import InputError, NothingScorable, ThresholdMissed
 if TYPE_CHECKING:
     from scenarios.types import Scenario
     from scoring.gates import Outcome
-    from scoring.log import Log, RunInfo
-    from scoring.prices import Prices
+    from scoring.logs.reader import Log, RunInfo
+    from scoring.metrics.prices import Prices
     from scoring.report import RunReport
 
 SCORER_NAMES = ("wildtoolbench", "strict", "published")
@@ -110,9 +110,9 @@ def score(
     Exit code 1 if a figure misses its threshold, 3 if a run has no scored task or a gated
     figure nothing to tell.
     """
-    from scoring.beside_cli import beside
     from scoring.gates_cli import check_gates, read_gates
-    from scoring.output_cli import print_reports, save_reports
+    from scoring.output.beside_cli import beside
+    from scoring.output.output_cli import print_reports, save_reports
 
     if (leaderboard or baseline is not None) and output_format != "table":
         raise click.UsageError("--leaderboard and --baseline go with --format table")
@@ -130,7 +130,7 @@ def score(
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], asked: Asked) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises InputError."""
     from scoring.choosing_cli import choose_runs
-    from scoring.log import LogError
+    from scoring.logs.reader import LogError
 
     try:
         chosen = choose_runs(paths, run_ids)
@@ -148,10 +148,10 @@ def _score(
     prices: Prices | None,
     scenarios: dict[str, Scenario] | None,
 ) -> RunReport:
-    from scoring.log_played import read_played
+    from scoring.logs.played import read_played
     from scoring.report import score_run
     from scoring.revised import RevisionError, revised
-    from scoring.scorers import SCORERS
+    from scoring.verdicts.scorers import SCORERS
 
     played = read_played(log, run.id)
     trajectories = list(played.trajectories)
@@ -174,7 +174,7 @@ def _score(
 
 
 def _prices(path: Path) -> Prices:
-    from scoring.prices import PriceError, parse_prices
+    from scoring.metrics.prices import PriceError, parse_prices
 
     try:
         return parse_prices(path.read_bytes(), str(path))
@@ -207,8 +207,8 @@ def _end(logs: tuple[Path, ...], reports: list[RunReport], outcomes: list[Outcom
 
 def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:
     from scenarios.text import visible
-    from scoring.metrics import unscored
-    from scoring.tables import unscored_line
+    from scoring.metrics.accuracy import unscored
+    from scoring.output.tables import unscored_line
 
     if not empty:
         return f"{', '.join(map(str, logs))}: no run, so nothing to score"

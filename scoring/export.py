@@ -22,7 +22,7 @@ from scoring.transcript import as_text, plain_calls, results, spoken
 from scoring.types import CORRECT, ERROR, JSON
 
 if TYPE_CHECKING:
-    from scoring.log_detail import Message, SessionDetail, StepDetail
+    from scoring.logs.detail import Message, SessionDetail, StepDetail
 
 CANDIDATES = 8
 """At a wrong step the first so many of the batches that were allowed there are listed, each once.

@@ -13,8 +13,8 @@ import click
 from scoring.errors_cli import InputError, NothingScorable
 
 if TYPE_CHECKING:
-    from scoring.log import Log, RunInfo
-    from scoring.log_detail import SessionDetail
+    from scoring.logs.detail import SessionDetail
+    from scoring.logs.reader import Log, RunInfo
 
 WILDTOOLBENCH, OPENAI = "wildtoolbench", "openai"
 RESULT_FILE = "Wild-Tool-Bench_result.jsonl"
@@ -78,7 +78,7 @@ def export(
     error says which and why. Exit code 3 if none is left.
     """
     from scoring.choosing_cli import choose_runs
-    from scoring.log import LogError
+    from scoring.logs.reader import LogError
 
     target = _target(output_format, output, logs)
     if output_format == WILDTOOLBENCH and epoch is None:
@@ -117,7 +117,7 @@ def _comparable(runs: Sequence[tuple[Log, RunInfo]], output_format: str) -> Sequ
 def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:
     """The Sessions of a Run and an epoch; those of other epochs are counted on standard error."""
     from scenarios.text import visible
-    from scoring.log_detail import models, session_details
+    from scoring.logs.detail import models, session_details
 
     details = session_details(log, run.id)
     name = model or "+".join(models(details)) or "unknown"
@@ -153,7 +153,7 @@ def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen
 
 
 def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> None:
-    from scoring.json_text import json_bytes
+    from scoring.output.json_text import json_bytes
     from scoring.transcript import transcript_line
 
     lines = (json_bytes(transcript_line(it.detail, it.run, it.model)) for it in chosen)
@@ -168,8 +168,8 @@ def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> N
 
 def _write_results(chosen: Sequence[Chosen], folder: Path, force: bool) -> None:
     from scoring.export import result_line
-    from scoring.json_text import json_bytes
-    from scoring.log import natural
+    from scoring.logs.reader import natural
+    from scoring.output.json_text import json_bytes
 
     files: dict[Path, list[Chosen]] = {}
     for session in chosen:

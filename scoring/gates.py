@@ -10,11 +10,11 @@ from difflib import get_close_matches
 from typing import Literal, NoReturn
 
 from scenarios.text import clip, visible
-from scoring.definitions import DEFINITIONS
-from scoring.figures import Figure, Unit
+from scoring.metrics.definitions import DEFINITIONS
+from scoring.metrics.figures import Figure, Unit
+from scoring.output.tables import quantity
 from scoring.report import RunReport
-from scoring.scorers import EXPERIMENTAL, SCORERS
-from scoring.tables import quantity
+from scoring.verdicts.scorers import EXPERIMENTAL, SCORERS
 
 Kind = Literal["under", "over"]
 """On which side of its threshold a figure misses it."""

@@ -20,13 +20,13 @@ from scenarios.load import ScenarioError, parse_record
 from scenarios.problems import kind_of, short
 from scenarios.replies import read_reply
 from scenarios.types import Reply, Scenario
-from scoring import released_evidence
 from scoring.conversations import ConversationError, trajectory
-from scoring.document import verdict
-from scoring.live import with_verdicts
-from scoring.scorers import DEFAULT, SCORERS
+from scoring.output.document import verdict
 from scoring.types import CORRECT, JSON, SessionScore, TaskScore, TaskTrajectory, Trajectory
-from scoring.wildtoolbench import NAME as RELEASED
+from scoring.verdicts import released_evidence
+from scoring.verdicts.live import with_verdicts
+from scoring.verdicts.scorers import DEFAULT, SCORERS
+from scoring.verdicts.wildtoolbench import NAME as RELEASED
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TOO_DEEP = "nested too deeply to be read"

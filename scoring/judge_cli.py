@@ -89,8 +89,8 @@ def _judge_stream(
     source: IO[bytes], target: IO[bytes], scorers: tuple[str, ...], scenarios: Mapping[str, Scenario]
 ) -> tuple[int, int]:
     """Judges line by line, each verdict flushed at once; returns (lines, broken lines)."""
-    from scoring.json_text import json_bytes
     from scoring.judge import judge_lines
+    from scoring.output.json_text import json_bytes
 
     total = broken = 0
     for entry in judge_lines(source, scorers, scenarios):

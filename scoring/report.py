@@ -8,25 +8,26 @@ from typing import Any
 
 from scenarios.reference import depth
 from scenarios.types import Task
-from scoring import metrics, released_evidence
-from scoring.calls import call_figures
-from scoring.efficiency import efficiency_figures, price_notes
-from scoring.error_classes import ErrorClass, classify, error_figures
-from scoring.figures import Figure
-from scoring.json_text import json_bytes as json_bytes
-from scoring.live import LiveFigures, as_figures, live_figures, with_verdicts
+from scoring.metrics import accuracy
+from scoring.metrics.calls import call_figures
+from scoring.metrics.efficiency import efficiency_figures, price_notes
+from scoring.metrics.figures import Figure
+from scoring.metrics.null_agents import NullAgent, null_agents
+from scoring.metrics.passes import pass_figures
+from scoring.metrics.prices import Prices
+from scoring.metrics.progress import progress_figures
+from scoring.metrics.transitions import transition_figures
+from scoring.metrics.usage import Usage
+from scoring.metrics.writes import WriteFinding, write_figures, write_findings
 from scoring.modes import Modes, modes_of
-from scoring.null_agents import NullAgent, null_agents
-from scoring.passes import pass_figures
-from scoring.prices import Prices
-from scoring.progress import progress_figures
-from scoring.scorers import SCORERS as SCORERS
-from scoring.scorers import Scorer as Scorer
-from scoring.transitions import transition_figures
+from scoring.output.json_text import json_bytes as json_bytes
 from scoring.types import CORRECT, Finding, SessionScore, TaskScore, Trajectory
-from scoring.usage import Usage
-from scoring.wildtoolbench import NAME as RELEASED
-from scoring.writes import WriteFinding, write_figures, write_findings
+from scoring.verdicts import released_evidence
+from scoring.verdicts.error_classes import ErrorClass, classify, error_figures
+from scoring.verdicts.live import LiveFigures, as_figures, live_figures, with_verdicts
+from scoring.verdicts.scorers import SCORERS as SCORERS
+from scoring.verdicts.scorers import Scorer as Scorer
+from scoring.verdicts.wildtoolbench import NAME as RELEASED
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Scored:
 
     @property
     def scored_tasks(self) -> int:
-        left_out = metrics.unscored(self.sessions)
+        left_out = accuracy.unscored(self.sessions)
         return left_out.all_tasks - left_out.tasks
 
 
@@ -183,7 +184,7 @@ def _scored(
     ]
     released = scorer.rule == "released"
     figures = [
-        *(it for it in metrics.core_figures(sessions) if released or it.name != "progress_released"),
+        *(it for it in accuracy.core_figures(sessions) if released or it.name != "progress_released"),
         *([] if released else progress_figures(sessions)),
         *transition_figures(sessions),
         *pass_figures(sessions),
@@ -223,7 +224,7 @@ def _score(session: SessionScore, position: int) -> TaskScore:
         requests=0,
         steps_kept=0,
         min_steps=depth(session.scenario.tasks[position].nodes),
-        reason=metrics.NOT_REACHED,
+        reason=accuracy.NOT_REACHED,
     )
 
 

@@ -187,7 +187,7 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
 
 def judges_of(scenario: Scenario) -> dict[str, Judge]:
     """The scorers under which the References must be right, by name."""
-    from scoring import strict, wildtoolbench
+    from scoring.verdicts import strict, wildtoolbench
 
     return {
         wildtoolbench.NAME: wildtoolbench.score_task,

@@ -10,7 +10,7 @@ from scenarios.types import Reply, ToolCall
 from scoring.types import JSON
 
 if TYPE_CHECKING:
-    from scoring.log_detail import Message, SessionDetail, StepDetail
+    from scoring.logs.detail import Message, SessionDetail, StepDetail
 
 UNANSWERED = "[no result: the task ended with this call]"
 """In transcripts, what a call is told that was told nothing: chat formats want a result."""

@@ -24,7 +24,7 @@ from proxy.settings import PlayConfig
 from scenarios.history import observation_text
 from scenarios.load import load
 from scenarios.reference import minimal_path
-from scoring.metrics import Counts, count
+from scoring.metrics.accuracy import Counts, count
 
 
 def counts(log: Path) -> tuple[Counts, set[str]]:

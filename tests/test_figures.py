@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from scoring import compare_definitions, leaderboard
-from scoring.definitions import DEFINITIONS
+from scoring.compare import definitions as compare_definitions
+from scoring.leaderboard import board as leaderboard
+from scoring.metrics.definitions import DEFINITIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")

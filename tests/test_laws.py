@@ -27,7 +27,7 @@ MAY_IMPORT = {
 
 SHELL = {
     "scoring/*cli.py": "the commands",
-    "scoring/log*.py": "the reader of logs",
+    "scoring/logs/*.py": "the reader of logs",
 }
 """The modules of `scenarios` and `scoring` that are not pure, and what they are."""
 
@@ -85,7 +85,7 @@ INLINE = {
     "run_proxy.py": "the composition root loads what a command needs",
     "*cli.py": "commands load what they need when they run",
     "scenarios/similarity.py": "jieba is costly and seldom needed",
-    "scoring/statistics.py": "scipy is costly and seldom needed",
+    "scoring/metrics/statistics.py": "scipy is costly and seldom needed",
 }
 """Where imports may stand inside functions, and why."""
 

@@ -17,7 +17,7 @@ from support.driving import Body, driven, provider_saying, scored
 from scenarios.history import released_tools
 from scenarios.load import load
 from scenarios.types import Scenario
-from scoring.metrics import released_metrics
+from scoring.metrics.accuracy import released_metrics
 
 ID = re.compile(r'"(?:tool_call_id|id)": "([^"]*)"')
 EMPTY: Body = {"content": "", "tool_calls": None}

@@ -18,9 +18,9 @@ from proxy.session import SESSION_OVER
 from proxy.simulate.policies import parse_policy
 from proxy.simulate.server import running as simulating
 from scenarios.load import BUNDLED, read_file
-from scoring.log import open_log
+from scoring.logs.reader import open_log
 from scoring.types import SessionScore
-from scoring.wildtoolbench import score_session
+from scoring.verdicts.wildtoolbench import score_session
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = read_file(BUNDLED).scenarios

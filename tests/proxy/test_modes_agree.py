@@ -14,8 +14,8 @@ from support.playing import Proxy, serving
 
 from proxy.session import SESSION_OVER
 from proxy.settings import PlayConfig
-from scoring.log import open_log
-from scoring.wildtoolbench import score_session
+from scoring.logs.reader import open_log
+from scoring.verdicts.wildtoolbench import score_session
 
 Body = dict[str, Any]
 CarryOut = Callable[[str, Body], Awaitable[str]]

@@ -16,7 +16,7 @@ from proxy.session import Decision, Session
 from proxy.wire.chat import reply_of
 from scenarios.replies import read_reply
 from scenarios.steps import Mismatch
-from scoring.wildtoolbench import score_task
+from scoring.verdicts.wildtoolbench import score_task
 
 PROMPT = {"role": "user", "content": "[[next-user-turn]]"}
 

@@ -16,8 +16,8 @@ from support import scenes
 from support.playing import Body, Proxy, playing, prompt
 
 from proxy.settings import PlayConfig
-from scoring.log import open_log
-from scoring.wildtoolbench import score_session
+from scoring.logs.reader import open_log
+from scoring.verdicts.wildtoolbench import score_session
 
 LAMP, STOCK = ("getPrice", {"thing": "lamp"}), ("countStock", {"thing": "lamp"})
 CHAIR, FLY = ("getPrice", {"thing": "chair"}), ("fly_to_moon", {"day": "now"})

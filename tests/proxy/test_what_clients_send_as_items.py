@@ -13,8 +13,8 @@ from support import scenes
 from support.playing import Body, Proxy, playing
 
 from proxy.settings import PlayConfig
-from scoring.log import open_log
-from scoring.wildtoolbench import score_session
+from scoring.logs.reader import open_log
+from scoring.verdicts.wildtoolbench import score_session
 
 LAMP, STOCK = ("getPrice", {"thing": "lamp"}), ("countStock", {"thing": "lamp"})
 CHAIR = ("getPrice", {"thing": "chair"})

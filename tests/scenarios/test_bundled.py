@@ -15,7 +15,7 @@ import pytest
 from scenarios import BUNDLED, LABELS, SUBTYPES, Node, Scenario, Task, load, parse_record, validate
 from scenarios.labels import derived_label
 from scenarios.reference import minimal_path
-from scoring.wildtoolbench import score_task
+from scoring.verdicts.wildtoolbench import score_task
 
 (FILE,) = load(["bundled"])
 TASKS = [task for scenario in FILE.scenarios for task in scenario.tasks]

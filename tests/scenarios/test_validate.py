@@ -15,7 +15,7 @@ from scenarios.labels import derived_label
 from scenarios.mutations import mutations, reference_replies, steps
 from scenarios.types import Reply
 from scenarios.validate import Judge
-from scoring.wildtoolbench import score_task
+from scoring.verdicts.wildtoolbench import score_task
 
 Record = dict[str, Any]
 

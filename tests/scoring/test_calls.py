@@ -16,7 +16,7 @@ from support.references import orderly_reference
 from scenarios.load import load
 from scenarios.reference import minimal_path
 from scenarios.types import ASK, CLOSE, Node, Reply, Scenario, Task, Tool, ToolCall
-from scoring.calls import (
+from scoring.metrics.calls import (
     DEFINITIONS,
     allows_parallel,
     call_figures,
@@ -24,7 +24,7 @@ from scoring.calls import (
     never_parallel,
     redundant_calls,
 )
-from scoring.figures import Figure
+from scoring.metrics.figures import Figure
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
 
 PARAMETERS = {"type": "object", "properties": {"thing": {"type": "string"}}, "required": ["thing"]}

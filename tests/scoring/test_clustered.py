@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.clustered import Clustered, clustered
-from scoring.statistics import wilson
+from scoring.metrics.clustered import Clustered, clustered
+from scoring.metrics.statistics import wilson
 
 UNEVEN = [(4, 4), (0, 4), (3, 4), (1, 2), (0, 3), (4, 4), (2, 4)]
 

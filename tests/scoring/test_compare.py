@@ -11,14 +11,24 @@ from hypothesis import strategies as st
 
 from scenarios.text import visible, width
 from scenarios.types import CLOSE, Node, Scenario, Task
-from scoring.compare import BOOTSTRAP, MCNEMAR, SIGN_FLIP, TANGO, UNSEEN, Comparison, Rate, Settings, compare
-from scoring.compare_document import document
-from scoring.compare_markdown import escaped, markdown
-from scoring.compare_pairs import LeftOut, Side
-from scoring.compare_resampling import CELLS, bootstrap, sign_flip
-from scoring.compare_text import COLUMNS, table
-from scoring.json_text import json_bytes
-from scoring.statistics import mcnemar, paired_difference, wilson
+from scoring.compare.comparison import (
+    BOOTSTRAP,
+    MCNEMAR,
+    SIGN_FLIP,
+    TANGO,
+    UNSEEN,
+    Comparison,
+    Rate,
+    Settings,
+    compare,
+)
+from scoring.compare.document import document
+from scoring.compare.markdown import escaped, markdown
+from scoring.compare.pairs import LeftOut, Side
+from scoring.compare.resampling import CELLS, bootstrap, sign_flip
+from scoring.compare.text import COLUMNS, table
+from scoring.metrics.statistics import mcnemar, paired_difference, wilson
+from scoring.output.json_text import json_bytes
 from scoring.types import SessionScore, TaskScore
 
 TASK = Task("hello", "Chat", None, (Node(CLOSE, {}, "bye"),))

@@ -8,9 +8,9 @@ import pytest
 from support import scored
 from support.scored import HOSTILE, rate
 
-from scoring.csv_format import csv_text
-from scoring.figures import Figure
-from scoring.null_agents import NullAgent, NullFigures
+from scoring.metrics.figures import Figure
+from scoring.metrics.null_agents import NullAgent, NullFigures
+from scoring.output.csv_format import csv_text
 
 HEADER = "log,run,model,scorer,figure,group,value,n,successes,low,high,note"
 

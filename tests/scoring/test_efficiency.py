@@ -12,14 +12,14 @@ from support import logs
 
 from proxy.log.rows import Row
 from proxy.log.writer import LogWriter
-from scoring.efficiency import DEFINITIONS, efficiency_figures, price_notes
-from scoring.figures import Figure
-from scoring.log import open_log, read_trajectories
-from scoring.log_usage import read_usage
-from scoring.prices import Price, Prices
+from scoring.logs.reader import open_log, read_trajectories
+from scoring.logs.usage import read_usage
+from scoring.metrics.efficiency import DEFINITIONS, efficiency_figures, price_notes
+from scoring.metrics.figures import Figure
+from scoring.metrics.prices import Price, Prices
+from scoring.metrics.usage import ModelCall, StepUsage, Usage
 from scoring.types import SessionScore, Trajectory
-from scoring.usage import ModelCall, StepUsage, Usage
-from scoring.wildtoolbench import score_session
+from scoring.verdicts.wildtoolbench import score_session
 
 LAMP, CHAIR = ("findPrice", '{"thing": "lamp"}'), ("findPrice", '{"thing": "chair"}')
 NOBODY = Usage(0, {}, {})

@@ -16,13 +16,13 @@ from support.references import any_reference
 from scenarios.replies import read_reply
 from scenarios.strict.faults import Fault
 from scenarios.types import Node, Reply, Task, Tool, ToolCall
-from scoring import published, wildtoolbench
-from scoring import strict as strict_scorer
-from scoring.clustered import clustered
-from scoring.error_classes import CLASSES, DEFINITIONS, ErrorClass, classify, error_figures
-from scoring.error_parameters import faults_of
-from scoring.figures import Figure
+from scoring.metrics.clustered import clustered
+from scoring.metrics.figures import Figure
 from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory
+from scoring.verdicts import published, wildtoolbench
+from scoring.verdicts import strict as strict_scorer
+from scoring.verdicts.error_classes import CLASSES, DEFINITIONS, ErrorClass, classify, error_figures
+from scoring.verdicts.error_parameters import faults_of
 
 
 def call(*wanted: tuple[str, Any]) -> Reply:

@@ -10,9 +10,9 @@ from support import scenes
 from support.scenes import ask, call, close
 
 from scenarios.types import ASK, CLOSE, Reply, ToolCall
-from scoring.evidence import RULES
-from scoring.strict import score_task
 from scoring.types import Evidence, Nearest, TaskScore
+from scoring.verdicts.evidence import RULES
+from scoring.verdicts.strict import score_task
 
 TEXT = Reply("Some words.")
 LAMP = ("getPrice", {"thing": "lamp"})

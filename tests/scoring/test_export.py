@@ -26,11 +26,11 @@ from scenarios.load import BUNDLED, load
 from scenarios.types import PSEUDO_ACTIONS
 from scoring.export import CANDIDATES, UNCHECKABLE
 from scoring.export_cli import RESULT_FILE, export
-from scoring.log import open_log
-from scoring.metrics import Counts, count
+from scoring.logs.reader import open_log
+from scoring.metrics.accuracy import Counts, count
 from scoring.transcript import UNANSWERED
 from scoring.types import SessionScore
-from scoring.wildtoolbench import score_session
+from scoring.verdicts.wildtoolbench import score_session
 
 MODEL = "maker/model-1"
 DATE = "Current Date: 2025-01-02 10:00:00 Thursday"

@@ -10,8 +10,8 @@ from support import scored
 from support.commands import error_line
 from support.scored import rate
 
-from scoring.figures import Figure
 from scoring.gates import Gate, GateError, Outcome, check, outcome_line, outcome_lines, parse_gate
+from scoring.metrics.figures import Figure
 from scoring.report import RunReport
 
 

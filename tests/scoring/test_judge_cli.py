@@ -14,9 +14,9 @@ from support.driving import driven
 from proxy.settings import PlayConfig
 from scenarios.load import BUNDLED_WORD
 from scoring.cli import Asked, score_logs
-from scoring.document import document
 from scoring.export_cli import export
 from scoring.judge_cli import judge
+from scoring.output.document import document
 
 TOOL = {
     "type": "function",

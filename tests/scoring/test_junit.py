@@ -8,7 +8,7 @@ import pytest
 from support import scored
 from support.scored import HOSTILE, right, session, unscored, wrong
 
-from scoring.junit import junit_text
+from scoring.output.junit import junit_text
 from scoring.report import RunReport
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from scenarios.load import BUNDLED, read_file
 from scenarios.types import CLOSE, Node, Scenario, Task
-from scoring.figures import Figure
-from scoring.leaderboard import (
+from scoring.leaderboard.board import (
     DEFINITIONS,
     Inconsistency,
     Leaderboard,
@@ -28,8 +27,9 @@ from scoring.leaderboard import (
     unmet,
     why_not,
 )
-from scoring.leaderboard_text import how_to_baseline, leaderboard_table
-from scoring.statistics import wilson
+from scoring.leaderboard.text import how_to_baseline, leaderboard_table
+from scoring.metrics.figures import Figure
+from scoring.metrics.statistics import wilson
 from scoring.types import SessionScore, TaskScore
 
 ACTIONS = ["refusal", "wrong_name_or_missing_info", "wrong_refusal", "redundant_call", "call_error"]
@@ -41,7 +41,7 @@ KINDS = ["single", "multi", "clarify", "chat"]
 
 @pytest.fixture(scope="module")
 def packaged() -> Any:
-    return json.loads(files("scoring").joinpath("data", "leaderboard.json").read_text("utf-8"))
+    return json.loads(files("scoring").joinpath("leaderboard", "leaderboard.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_the_data_has_the_documented_keys_and_no_other(packaged: Any) -> None:
 
 
 def test_the_file_has_one_model_on_each_line(packaged: Any) -> None:
-    lines = files("scoring").joinpath("data", "leaderboard.json").read_text("utf-8").splitlines()
+    lines = files("scoring").joinpath("leaderboard", "leaderboard.json").read_text("utf-8").splitlines()
     rows = [line.strip().rstrip(",") for line in lines if '"model": ' in line and '"category": ' in line]
     assert [json.loads(row) for row in rows] == packaged["models"]
 

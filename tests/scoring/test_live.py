@@ -20,9 +20,9 @@ from proxy.log.writer import LogWriter
 from scenarios.reference import minimal_path
 from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall
 from scoring.cli import score
-from scoring.live import with_verdicts
 from scoring.types import LiveCounts, TaskScore, TaskTrajectory, Trajectory
-from scoring.wildtoolbench import score_session
+from scoring.verdicts.live import with_verdicts
+from scoring.verdicts.wildtoolbench import score_session
 
 LIVE: dict[str, Any] = {
     "history": "live",

@@ -13,7 +13,7 @@ from proxy.log.rows import PlannedRow, ScenarioRow
 from proxy.log.writer import LogWriter
 from scenarios.load import read_file
 from scenarios.types import Reply, ToolCall
-from scoring.log import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
+from scoring.logs.reader import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
 from scoring.types import TaskTrajectory
 
 

@@ -15,10 +15,10 @@ from support.playing import Proxy, playing
 
 from proxy.log.rows import HandoverRow, Row
 from proxy.log.writer import LogWriter
-from scoring.log import open_log, read_trajectories
-from scoring.log_usage import read_usage
+from scoring.logs.reader import open_log, read_trajectories
+from scoring.logs.usage import read_usage
+from scoring.metrics.usage import ModelCall, StepUsage, Usage
 from scoring.types import Trajectory
-from scoring.usage import ModelCall, StepUsage, Usage
 
 FAILED: dict[str, Any] = {"finish_state": "provider_error", "status": 503}
 NOTHING = ModelCall("m", None, None)

@@ -6,9 +6,9 @@ from pathlib import Path
 from support import scored
 from support.scored import HOSTILE, rate, right, session, unscored, wrong
 
-from scoring.figures import Figure
 from scoring.gates import Outcome, check, parse_gate
-from scoring.markdown import MOST, markdown_text
+from scoring.metrics.figures import Figure
+from scoring.output.markdown import MOST, markdown_text
 from scoring.report import RunReport
 
 OUR_TAGS = re.compile(r"</?(?:code|details|summary)>")

@@ -12,8 +12,7 @@ from pytest import approx
 from scenarios.load import load
 from scenarios.replies import read_reply
 from scenarios.types import CLOSE, Node, Scenario, Task
-from scoring.figures import Figure
-from scoring.metrics import (
+from scoring.metrics.accuracy import (
     DEFINITIONS,
     NOT_REACHED,
     SECTIONS,
@@ -22,8 +21,9 @@ from scoring.metrics import (
     released_metrics,
     unscored,
 )
+from scoring.metrics.figures import Figure
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
-from scoring.wildtoolbench import score_session
+from scoring.verdicts.wildtoolbench import score_session
 
 SINGLE, CHAT = "Single-Tool", "Chat"
 PARALLEL, SEQUENTIAL, MIXED = "Parallel Multi-Tool", "Sequential Multi-Tool", "Mixed Multi-Tool"

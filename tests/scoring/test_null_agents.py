@@ -13,7 +13,7 @@ from scenarios.load import load
 from scenarios.matcher import start
 from scenarios.steps import Mismatch, take_step
 from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall
-from scoring.null_agents import DEFINITIONS, Scorer, null_agents
+from scoring.metrics.null_agents import DEFINITIONS, Scorer, null_agents
 from scoring.report import SCORERS
 from scoring.types import SessionScore, Trajectory
 

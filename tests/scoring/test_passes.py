@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios.types import CLOSE, Node, Scenario, Task
-from scoring.clustered import clustered
-from scoring.figures import Figure
-from scoring.passes import DEFINITIONS, pass_figures
+from scoring.metrics.clustered import clustered
+from scoring.metrics.figures import Figure
+from scoring.metrics.passes import DEFINITIONS, pass_figures
 from scoring.types import SessionScore, TaskScore
 
 TASK = Task("hello", "Chat", None, (Node(CLOSE, {}, "bye"),))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.prices import Price, PriceError, Prices, parse_prices
+from scoring.metrics.prices import Price, PriceError, Prices, parse_prices
 
 TABLE = {"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}}}
 

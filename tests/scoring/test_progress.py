@@ -11,10 +11,10 @@ from support.references import orderly_reference
 
 from scenarios.reference import minimal_path
 from scenarios.types import CLOSE, Node, Reply, Scenario, Task, Tool, ToolCall
-from scoring.figures import Figure
-from scoring.progress import DEFINITIONS, progress_figures
-from scoring.strict import score_session
+from scoring.metrics.figures import Figure
+from scoring.metrics.progress import DEFINITIONS, progress_figures
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
+from scoring.verdicts.strict import score_session
 
 PARALLEL, SEQUENTIAL, MIXED = "Parallel Multi-Tool", "Sequential Multi-Tool", "Mixed Multi-Tool"
 NAME = "progress_nodes"

@@ -14,9 +14,9 @@ from support import scenes
 from scenarios.arguments import check_arguments
 from scenarios.replies import read_reply
 from scenarios.types import Reply, ToolCall
-from scoring import published, wildtoolbench
-from scoring.published_arguments import CallScore, score_arguments
 from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory, Trajectory
+from scoring.verdicts import published, wildtoolbench
+from scoring.verdicts.published_arguments import CallScore, score_arguments
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 TEXT = Reply("Some words.")

@@ -13,9 +13,9 @@ from scenarios.load import parse_record
 from scenarios.replies import read_reply
 from scenarios.strict.faults import Fault
 from scenarios.types import CLOSE, Reply, Scenario, ToolCall
-from scoring.released_evidence import RULES, explain, rule_of
 from scoring.types import Evidence, Nearest, TaskTrajectory, Trajectory
-from scoring.wildtoolbench import score_session, score_task
+from scoring.verdicts.released_evidence import RULES, explain, rule_of
+from scoring.verdicts.wildtoolbench import score_session, score_task
 
 TEXT = Reply("Some words.")
 LAMP = ("getPrice", {"thing": "lamp"})

@@ -11,10 +11,10 @@ from support import scenes
 
 from scenarios.load import parse_record
 from scenarios.types import Reply, ToolCall
+from scoring.metrics.usage import Usage
 from scoring.report import RunReport, score_run, task_rows
-from scoring.scorers import DEFAULT, SCORERS
 from scoring.types import Finding, TaskTrajectory, Trajectory
-from scoring.usage import Usage
+from scoring.verdicts.scorers import DEFAULT, SCORERS
 
 GOLD: dict[str, Any] = {"history": "gold"}
 LIVE: dict[str, Any] = {"history": "live", "history_from": "agent", "on_mismatch": "continue"}

@@ -11,14 +11,14 @@ from support import scenes, scored
 from support.scored import rate, right, session, unscored, wrong
 
 from scenarios.types import Reply, ToolCall
-from scoring.calls import NEVER_PARALLEL
-from scoring.figures import Figure
-from scoring.null_agents import NullAgent, NullFigures
+from scoring.metrics.calls import NEVER_PARALLEL
+from scoring.metrics.figures import Figure
+from scoring.metrics.null_agents import NullAgent, NullFigures
+from scoring.output.run_table import run_table
+from scoring.output.tables import align
 from scoring.report import RunReport
-from scoring.run_table import run_table
-from scoring.scorers import SCORERS
-from scoring.tables import align
 from scoring.types import Evidence, TaskTrajectory, Trajectory
+from scoring.verdicts.scorers import SCORERS
 
 NOTES = (
     "Intervals: 95 %, Wilson; over tasks, those of one scenario are taken as a cluster, and there is none\n"

@@ -15,9 +15,9 @@ from support.commands import error_line
 from support.logs import query
 from support.scored import HOSTILE, rate, right, session, unscored, wrong
 
-from scoring.figures import Figure
-from scoring.log_saved import SavedError, save, scores_path
-from scoring.moved import moved_lines
+from scoring.logs.saved import SavedError, save, scores_path
+from scoring.metrics.figures import Figure
+from scoring.output.moved import moved_lines
 from scoring.report import RunReport
 from scoring.types import TaskScore
 

@@ -23,7 +23,7 @@ from proxy.log.rows import (
 from proxy.log.writer import LogWriter
 from scenarios.load import parse_record
 from scoring.cli import DEFAULT_SCORERS, FORMATS, SCORER_NAMES, score
-from scoring.scorers import DEFAULT, SCORERS
+from scoring.verdicts.scorers import DEFAULT, SCORERS
 
 TOOL = {
     "type": "function",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.statistics import (
+from scoring.metrics.statistics import (
     Z95,
     detectable_difference,
     detectable_mean,

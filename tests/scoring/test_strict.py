@@ -10,9 +10,9 @@ import pytest
 from support import scenes
 
 from scenarios.types import Reply, Scenario, Task, ToolCall
-from scoring import wildtoolbench
-from scoring.strict import ENDED_EARLY, score_session, score_task
 from scoring.types import SessionScore, StepScore, TaskScore, TaskTrajectory, Trajectory
+from scoring.verdicts import wildtoolbench
+from scoring.verdicts.strict import ENDED_EARLY, score_session, score_task
 
 TEXT = Reply("Some words.")
 Wanted = tuple[str, Any]

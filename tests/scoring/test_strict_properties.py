@@ -20,9 +20,9 @@ from scenarios.replies import read_reply
 from scenarios.steps import take_step
 from scenarios.strict.by_name import takes_by_name
 from scenarios.types import PSEUDO_ACTIONS, Node, Reply, Scenario, Tool, ToolCall
-from scoring import wildtoolbench
-from scoring.strict import score_task
 from scoring.types import CORRECT, TaskScore
+from scoring.verdicts import wildtoolbench
+from scoring.verdicts.strict import score_task
 
 Nodes = tuple[Node, ...]
 TEXT = Reply("Some words.")

@@ -4,9 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from scoring.figures import Figure, Unit
-from scoring.metrics import Unscored
-from scoring.tables import align, interval, moment, pairs, percent, plural, quantity, unscored_line, worded
+from scoring.metrics.accuracy import Unscored
+from scoring.metrics.figures import Figure, Unit
+from scoring.output.tables import (
+    align,
+    interval,
+    moment,
+    pairs,
+    percent,
+    plural,
+    quantity,
+    unscored_line,
+    worded,
+)
 
 
 def test_a_run_without_sessions_is_told_from_one_with_nothing_left_out() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios.types import LABELS, Scenario, Task
-from scoring.figures import Figure
-from scoring.transitions import BY_HALF, BY_KIND, DEFINITIONS, transition_figures
+from scoring.metrics.figures import Figure
+from scoring.metrics.transitions import BY_HALF, BY_KIND, DEFINITIONS, transition_figures
 from scoring.types import SessionScore, TaskScore
 
 FOUR = ("Single-Tool", "Parallel Multi-Tool", "Clarify", "Chat")

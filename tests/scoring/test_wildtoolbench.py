@@ -11,7 +11,7 @@ from support import scenes
 
 from scenarios.types import Reply, Scenario, ToolCall
 from scoring.types import TaskScore, TaskTrajectory, Trajectory
-from scoring.wildtoolbench import score_session, score_task
+from scoring.verdicts.wildtoolbench import score_session, score_task
 
 
 def call(*wanted: tuple[str, Any]) -> Reply:

@@ -14,9 +14,9 @@ from support.references import orderly_reference
 
 from scenarios.reference import minimal_path
 from scenarios.types import ASK, CLOSE, Node, Reply, Scenario, Task, Tool, ToolCall, ToolNotes
-from scoring.figures import Figure
+from scoring.metrics.figures import Figure
+from scoring.metrics.writes import DEFINITIONS, WriteFinding, write_figures, write_findings, writes_made
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
-from scoring.writes import DEFINITIONS, WriteFinding, write_figures, write_findings, writes_made
 
 TEXT = Reply("Here you are.")
 EMPTY = Reply(None)

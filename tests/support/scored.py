@@ -15,11 +15,11 @@ from proxy.log.writer import LogWriter
 from scenarios.strict.faults import Fault
 from scenarios.types import CLOSE, Node, Scenario, Task
 from scoring.cli import score
-from scoring.error_classes import ErrorClass
-from scoring.figures import Figure
+from scoring.metrics.figures import Figure
 from scoring.report import RunReport, Scored
-from scoring.scorers import SCORERS
 from scoring.types import CORRECT, ERROR, Evidence, SessionScore, TaskScore
+from scoring.verdicts.error_classes import ErrorClass
+from scoring.verdicts.scorers import SCORERS
 
 HOSTILE = "=`|<b>&\n\x00\x1b[31m\ud800\uffff\u202e[x](y) @all #1 www.a.b http://a.b ]]> ' \""
 """What Markdown, HTML, XML, a spreadsheet or a terminal would take for its own."""

@@ -14,7 +14,7 @@ from proxy.log.database import open_for_writing, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import MIGRATIONS, migrate, version_of
 from proxy.log.writer import LogWriter
-from scoring.log import APPLICATION, SCHEMA_VERSION
+from scoring.logs.reader import APPLICATION, SCHEMA_VERSION
 
 
 def clock() -> float:

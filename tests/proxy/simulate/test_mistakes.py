@@ -21,7 +21,7 @@ from scenarios.history import released_tools
 from scenarios.load import parse_record
 from scenarios.types import Scenario, Tool, ToolCall
 from scoring.types import Reply as ScoredReply
-from scoring.wildtoolbench import score_task
+from scoring.verdicts.wildtoolbench import score_task
 
 DETOURS = {"drop_call", "one_at_a_time"}
 

@@ -30,7 +30,7 @@ from scenarios.matcher import match_calls, match_text, start
 from scenarios.reference import depth
 from scenarios.types import Node, Scenario
 from scoring.types import Reply
-from scoring.wildtoolbench import score_task
+from scoring.verdicts.wildtoolbench import score_task
 
 Play = Callable[..., Any]
 

@@ -1,0 +1,1 @@
+"""Is one Run better than another?"""

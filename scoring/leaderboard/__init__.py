@@ -1,0 +1,1 @@
+"""The published figures, and when a Run may be set beside them."""

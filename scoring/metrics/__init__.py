@@ -1,0 +1,1 @@
+"""Figures over verdicts, and what they mean."""

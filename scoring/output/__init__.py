@@ -1,0 +1,1 @@
+"""A scored Run as text, and for other programs."""

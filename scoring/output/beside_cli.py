@@ -1,0 +1,57 @@
+"""What `score` sets a run beside: published figures where they measure the same, or a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scoring.errors_cli import InputError
+
+if TYPE_CHECKING:
+    from scoring.report import RunReport
+
+
+def beside(reports: Sequence[RunReport], baseline: Path | None, *, leaderboard: bool) -> None:
+    """Prints it. Raises InputError for a baseline that cannot be read."""
+    for report in reports:
+        if leaderboard:
+            click.echo("\n" + _published(report, baseline), nl=False)
+        if baseline is not None:
+            click.echo("\n" + _compared(report, baseline), nl=False)
+
+
+def _published(report: RunReport, baseline: Path | None) -> str:
+    from scenarios.text import visible
+    from scoring.leaderboard.board import load, run_figures, why_not
+    from scoring.leaderboard.text import how_to_baseline, leaderboard_table
+    from scoring.verdicts.published import NAME
+
+    by_name = {it.scorer.name: it for it in report.scored}
+    scored = by_name.get(NAME, report.scored[0])
+    reason = why_not(report.config, by_name, scored.sessions)
+    if reason is None:
+        return leaderboard_table(load(), run_figures(report.model or report.run, scored.figures))
+    lines = [f"{visible(reason[0].upper() + reason[1:])}."]
+    if baseline is None:
+        lines += ["", how_to_baseline(report.config, model=report.model, log=report.log).rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def _compared(report: RunReport, baseline: Path) -> str:
+    """The run as candidate, under its first scorer."""
+    from scoring.compare.cli import side
+    from scoring.compare.comparison import Settings, compare
+    from scoring.compare.pairs import Side
+    from scoring.compare.text import table
+    from scoring.logs.reader import LogError
+
+    scored = report.scored[0]
+    try:
+        a = side(baseline, None, "--run", scored.scorer)
+    except LogError as error:
+        raise InputError(str(error)) from error
+    b = Side(report.log, report.run, report.model, report.config, scored.sessions)
+    return table(compare(a, b, Settings()), scored.scorer.name, scored.scorer.version)

@@ -1,0 +1,128 @@
+"""Task verdicts as JUnit XML, for the test reports of CI servers. Pure: values in, text out.
+
+A Session is a test suite and a Task a test case. A wrong Task is a failure; one that was not scored,
+for a reason that is not the agent's, is an error, so that the two are never mixed up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from scenarios.text import clip, visible
+from scoring.output.document import evidence_document
+from scoring.output.evidence_text import evidence_line
+from scoring.report import RunReport, Scored, TaskRow, task_rows
+from scoring.types import CORRECT, TaskScore
+
+NOT_SCORED = "infrastructure"
+"""The type of an error."""
+
+WRONG = "wrong"
+"""The type of a failure that no rule is named for."""
+
+_LINE = 300
+
+
+def junit_text(reports: Sequence[RunReport], scorer: str | None = None) -> str:
+    """One XML document for all Runs, by the verdicts of `scorer`; by default those of the first.
+
+    There are no times: what a Task took is the provider's. Raises ValueError if a Run is not scored
+    by `scorer`.
+    """
+    root = ElementTree.Element("testsuites", {"name": "wildproxy score"})
+    for report in reports:
+        scored = _scored(report, scorer)
+        root.extend(_suite(report, scored, rows) for rows in _by_session(report))
+    totals = {
+        what: sum(int(suite.get(what, 0)) for suite in root) for what in ("tests", "failures", "errors")
+    }
+    root.attrib.update({what: str(total) for what, total in totals.items()})
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _scored(report: RunReport, scorer: str | None) -> Scored:
+    if scorer is None:
+        return report.scored[0]
+    for scored in report.scored:
+        if scored.scorer.name == scorer:
+            return scored
+    raise ValueError(f"run {report.run} is not scored by {scorer}")
+
+
+def _by_session(report: RunReport) -> list[list[TaskRow]]:
+    sessions: list[list[TaskRow]] = []
+    for row in task_rows(report):
+        if row.position == 0:
+            sessions.append([])
+        sessions[-1].append(row)
+    return sessions
+
+
+def _suite(report: RunReport, scored: Scored, rows: Sequence[TaskRow]) -> ElementTree.Element:
+    name, session = scored.scorer.name, rows[0].session
+    labels = [row.scores[name].label for row in rows]
+    counts = {
+        "tests": len(labels),
+        "failures": sum(label not in (None, CORRECT) for label in labels),
+        "errors": labels.count(None),
+    }
+    suite = ElementTree.Element(
+        "testsuite",
+        {"name": visible(session.session), **{what: str(n) for what, n in counts.items()}, "skipped": "0"},
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    told = {
+        "log": report.log,
+        "run": report.run,
+        "scenario": session.scenario.id,
+        "hash": session.scenario.hash,
+        "epoch": str(session.epoch),
+        "scorer": f"{name} {scored.scorer.version}",
+    }
+    if report.modes.banner is not None:
+        told["note"] = report.modes.banner
+    for key, value in told.items():
+        ElementTree.SubElement(properties, "property", {"name": key, "value": visible(value)})
+    suite.extend(_case(row, row.scores[name]) for row in rows)
+    return suite
+
+
+def _case(row: TaskRow, score: TaskScore) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase",
+        {
+            "classname": visible(row.session.scenario.id),
+            "name": f"task {row.position + 1}: {visible(row.task.label)}",
+        },
+    )
+    if score.label is None:
+        reason = _line(score.reason or "not scored")
+        ElementTree.SubElement(case, "error", {"type": NOT_SCORED, "message": reason})
+    elif score.label != CORRECT:
+        rule = WRONG if score.evidence is None else visible(score.evidence.rule)
+        failure = ElementTree.SubElement(case, "failure", {"type": rule, "message": _message(score)})
+        failure.text = _details(score)
+    return case
+
+
+def _message(score: TaskScore) -> str:
+    told = score.reason or WRONG if score.evidence is None else evidence_line(score.evidence)
+    return _line(told)
+
+
+def _details(score: TaskScore) -> str:
+    """All that is known; the evidence as in the JSON document, where steps and calls count from 0."""
+    parts = [score.reason or ""]
+    if score.verdict is not None:
+        parts.append(f"verdict: {score.verdict}")
+    if score.evidence is not None:
+        parts.append(json.dumps(evidence_document(score.evidence), ensure_ascii=False, indent=2))
+    return "\n".join(visible(part, keep="\n") for part in parts if part)
+
+
+def _line(text: str) -> str:
+    return clip(visible(text), _LINE)

@@ -1,0 +1,1 @@
+"""What each scorer says of a Task, and why."""
