@@ -101,8 +101,9 @@ named by `--scorer`, else `wildtoolbench`; `published` never does.
 
 - **Sessions**: Wilson's score interval, as long as no scenario was played twice.
 - **Tasks**, and sessions in several epochs: draws are clustered by scenario (standard error with the factor
-  G/(G-1), E. Miller, arXiv 2411.00640), and the interval is Wilson's on the effective sample size, with the t
-  quantile of G-1 degrees of freedom. At 0 or 100 %, where clustering cannot be seen, a scenario counts once.
+  G/(G-1), E. Miller, arXiv 2411.00640), and the interval is Wilson's on the effective sample size, never more
+  than the number of tasks, with the t quantile of G-1 degrees of freedom. At 0 or 100 %, where clustering
+  cannot be seen, a scenario counts once.
   Over a single scenario there is no interval.
 - Overlapping intervals say nothing about a difference: use `compare`, which looks at pairs.
 """

@@ -210,5 +210,6 @@ def _is_due(progress: Progress, position: int) -> bool:
 
 
 def _skipped(progress: Progress, ask: int) -> bool:
-    dependents = {i for i, node in enumerate(progress.nodes) if ask in node.dependencies}
+    # The closing text follows whether the user was asked or not: it needs no answer of theirs.
+    dependents = {i for i, it in enumerate(progress.nodes) if ask in it.dependencies and not it.is_close}
     return bool(dependents) and dependents <= progress.done

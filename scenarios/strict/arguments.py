@@ -7,7 +7,7 @@ TR15 for NFKC. What the released checker says instead is in `scenarios.arguments
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -36,11 +36,13 @@ class Comparison:
     """The faults of a call, in the order of their paths, and how like the Reference it is.
 
     `likeness` is the share of the keys of both that are right, nested ones in proportion: 1 only if
-    the call is right, 0 if its arguments cannot be read.
+    the call is right, 0 if its arguments cannot be read. `expected` is the alternative that it was
+    measured against; None for the node's own arguments.
     """
 
     faults: tuple[Fault, ...]
     likeness: float
+    expected: Mapping[str, Any] | None = None
 
     @property
     def right(self) -> bool:
@@ -74,7 +76,7 @@ def judge_call(rules: Rules, arguments: Any, node: Node) -> Comparison:
             break
         found = _compare_read(rules, read, expected)
         if found.right or found.likeness > likeliest.likeness:
-            likeliest = found
+            likeliest = replace(found, expected=expected)
     return likeliest
 
 

@@ -29,7 +29,7 @@ _INTRODUCED = re.compile(
 
 _QUOTES = {"'": "'", '"': '"', "`": "`", "“": "”", "‘": "’", "「": "」", "『": "』"}
 _ENDED = re.compile(
-    r"\s*(?:$|[.。](?:\s|$|[^\d\s])|[,，;；、:：)）\]】\n!！]|(?:for|which|representing|represents|meaning|means)\b)",
+    r"\s*(?:$|[.。](?:\s|$|[^\d\s])|[,，;；、:：()（）\]】\n!！]|(?:for|which|representing|represents|meaning|means)\b)",
     re.IGNORECASE,
 )
 """How a text goes on after a default that is complete: `10 minutes` and `all types` are not 10 and "all"."""

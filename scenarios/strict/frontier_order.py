@@ -64,14 +64,12 @@ class Order:
         )
 
     def _skipped(self, done: int) -> int:
-        """Asks whose dependents are all done: nobody needs the answer any more (as in `scenarios.live`)."""
-        return mask_of(
-            [
-                i
-                for i, node in enumerate(self.nodes)
-                if node.is_ask and self.followers[i] and not self.followers[i] & ~done
-            ]
-        )
+        """Asks whose dependents, the closing text aside, are all done: nobody needs the answer any more
+        (as in `scenarios.live`).
+        """
+        closing = mask_of([i for i, node in enumerate(self.nodes) if node.is_close])
+        waiting = {i: self.followers[i] & ~closing for i, node in enumerate(self.nodes) if node.is_ask}
+        return mask_of([i for i, nodes in waiting.items() if nodes and not nodes & ~done])
 
 
 def order_of(nodes: Sequence[Node]) -> Order:

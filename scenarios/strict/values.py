@@ -69,8 +69,14 @@ def _wrong(*faults: Fault) -> Finding:
 
 def _type_fault(steps: Steps, actual: Any, expected: Any) -> Fault:
     what = f"{json_type(actual)} {shown(actual)} where {json_type(expected)} {shown(expected)} was expected"
-    coercible = _reads_as(actual, expected) or _reads_as(expected, actual)
+    coercible = _reads_as(actual, expected) or _reads_as(expected, actual) or _is_bit(actual, expected)
     return fault("args.type", steps, what, expected, actual, coercible=coercible)
+
+
+def _is_bit(one: Any, other: Any) -> bool:
+    """True and 1, or false and 0, in either order."""
+    both = isinstance(one, bool | int | float) and isinstance(other, bool | int | float)
+    return both and isinstance(one, bool) != isinstance(other, bool) and one == other
 
 
 def _reads_as(text: Any, value: Any) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from scenarios.similarity import rouge_l, segment
+from scenarios.strict.counting import spelt_numbers
 from scenarios.strict.faults import Fault
 from scenarios.strict.rules import Steps, fault, one_of, shown
 from scenarios.strict.texts import DATE, TIME, ZONE, moment_form, normal
@@ -29,29 +30,19 @@ _MOMENT = re.compile(
 )
 _CLOCK = re.compile(rf"(?<![\w.:])(?=\d{{1,2}}(?::\d| ?[ap]\.?m)){TIME}{ZONE}(?![\d:])")
 _NUMBER = re.compile(r"(?:(?<![\w.)])[-+](?=\.?\d))?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)*")
-_COUNTED_WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
-    "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
-}  # fmt: skip
-"""Words that count; not "one", which seldom does."""
-_COUNTED = re.compile(
-    rf"\b(?:{'|'.join(word for word in _COUNTED_WORDS if word.isascii())})\b"
-    r"|(?<![\u4e00-\u9fff])?[两二三四五六七八九十](?=[个张份人天月日号点次件位间晚周年页条本杯])"
-)
-
 _NEGATION = re.compile(
     r"\b(?:no(?!\.? ?\d)|not|never|none|neither|nor|nothing|nobody|nowhere|without|cannot|dont|cant|wont)\b"
-    r"|n['’]t\b|\bnon-|[不没无別别勿未莫甭]"
+    r"|n['’]t\b|\bnon-|[非不没无別别勿未莫甭]"
 )
 _NO_NEGATION = re.compile(
-    "不仅|不但|不过|不同|不管|不论|不断|不久|不错|无论|无线|无锡|未来|别墅|别人|特别|分别|类别|级别|性别|区别|告别|差别|识别|个别|辨别"
+    "非常|非洲|是非|不仅|不但|不过|不管|不论|不断|不久|不错|无论|无线|无锡|未来|别墅|别人|特别|分别|类别|级别|性别|区别|告别|差别|识别|个别|辨别"
 )
 """Words with a sign of negation in them that deny nothing."""
 
 _QUOTED = re.compile(
     r'"([^"]+)"|“([^”]+)”|‘([^’]+)’|「([^」]+)」|『([^』]+)』|《([^》]+)》|(?<!\w)\'([^\']+)\'(?!\w)'
 )
+_QUOTES = re.compile("[“”「」『』《》]")
 _WORD = re.compile(r"[^\W\d_](?:[\w-]|['’](?!s\b)(?=\w))*")
 _SENTENCE_ENDS = tuple(".!?:。！？：")
 _BEFORE_SENTENCE = " \t\n\"“‘'("
@@ -61,7 +52,7 @@ _DIRECTIONS = frozenset("从到由至往向给")
 
 def wording_faults(steps: Steps, actual: str, expected: str) -> list[Fault]:
     """What in free text disagrees; nothing if it is worded much alike and agrees in the rest."""
-    mine, theirs = normal(expected), normal(actual)
+    mine, theirs = _plainly_quoted(normal(expected)), _plainly_quoted(normal(actual))
     if mine == theirs:
         return []
     faults = [
@@ -79,6 +70,11 @@ def wording_faults(steps: Steps, actual: str, expected: str) -> list[Fault]:
         what = f"{shown(actual)} is worded too differently from {shown(expected)}"
         faults.append(fault("args.free_text", steps, what, expected, actual, (mine, theirs)))
     return faults
+
+
+def _plainly_quoted(text: str) -> str:
+    """The text with one kind of quotation marks, so that their kind makes nothing unlike."""
+    return _QUOTES.sub('"', text).replace("’", "'").replace("‘", "'")
 
 
 def _listed(found: Sequence[str]) -> str:
@@ -128,7 +124,7 @@ def _numbers(text: str) -> list[str]:
 
     rest = _CLOCK.sub(taken, _MOMENT.sub(taken, text))
     found += [_value(match[0]) for match in _NUMBER.finditer(rest)]
-    found += [str(_COUNTED_WORDS[match[0]]) for match in _COUNTED.finditer(rest)]
+    found += spelt_numbers(rest)
     return sorted(found)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from scenarios.strict.faults import Fault
 from scenarios.text import clip, visible
+from scoring.output.tables import worded
 from scoring.report import RunReport, TaskRow, task_rows
 from scoring.types import CORRECT, Evidence
 
@@ -62,7 +63,8 @@ def _wrong(row: TaskRow) -> Iterator[str]:
     yield f"  {place_of(row)} ({visible(row.task.label)})"
     for name, score in wrong.items():
         error_class = row.classes[name]
-        yield f"    {name}" + (f" ({error_class.name})" if error_class else "")
+        verdict = f": {worded(score.verdict).lower()}" if score.verdict else ""
+        yield f"    {name}{verdict}" + (f" ({error_class.name})" if error_class else "")
         if score.evidence is None:
             yield f"      {_short(score.reason or '')}"
         else:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from scenarios.assign import agreement, parse_arguments
-from scenarios.reference import Batch, bits
+from scenarios.reference import Batch, bits, mask_of
 from scenarios.strict.arguments import judge_call
 from scenarios.strict.faults import Fault
 from scenarios.strict.frontier import Frontier, Refused
@@ -56,6 +57,7 @@ class _Blame:
     message: str
     node: int | None = None
     faults: tuple[Fault, ...] = ()
+    expected: Mapping[str, Any] | None = None
 
 
 def not_reached(reason: str) -> Evidence:
@@ -106,7 +108,9 @@ def _of_call(
         rule=blame.rule,
         message=f"{which}{_name(call)}: {blame.message}",
         allowed=_allowed(order, done),
-        nearest=_nearest(refused, call) if blame.node is None else _as_nearest(order, blame.node),
+        nearest=_nearest(refused, call)
+        if blame.node is None
+        else _as_nearest(order, blame.node, blame.expected),
         call=number,
         tool=call.name,
         faults=blame.faults,
@@ -187,8 +191,8 @@ def _awaited(order: Order, done: int, node: int) -> str:
 
 def _of_arguments(placed: Placed) -> _Blame:
     assert placed.comparison is not None
-    fault = placed.comparison.faults[0]
-    return _Blame(fault.rule, fault.message, placed.node, placed.comparison.faults)
+    found = placed.comparison
+    return _Blame(found.faults[0].rule, found.faults[0].message, placed.node, found.faults, found.expected)
 
 
 # --- What would have been right ----------------------------------------------
@@ -215,7 +219,7 @@ def _nearest(refused: Refused, call: ToolCall) -> Nearest | None:
     taken = {it.node for it in refused.placed if it.right}
     free: Batch = tuple(i for i in order.calls(done) if i not in taken)
     if not free:
-        return _nearest_text(order, done)
+        return _nearest_text(order, done | mask_of([i for i in taken if i is not None]))
     given = parse_arguments(call.arguments)
 
     def likeness(i: int) -> tuple[bool, float, int]:
@@ -225,8 +229,9 @@ def _nearest(refused: Refused, call: ToolCall) -> Nearest | None:
     return _as_nearest(order, max(free, key=likeness))
 
 
-def _as_nearest(order: Order, position: int) -> Nearest:
+def _as_nearest(order: Order, position: int, arguments: Mapping[str, Any] | None = None) -> Nearest:
+    """`arguments` are those of an alternative, if it is one."""
     node = order.nodes[position]
     if node.is_call:
-        return Nearest("call", position, node.name, node.arguments)
+        return Nearest("call", position, node.name, dict(node.arguments if arguments is None else arguments))
     return Nearest("ask" if node.is_ask else "close", position)

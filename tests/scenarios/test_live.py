@@ -191,6 +191,18 @@ def test_an_ask_whose_dependents_are_all_done_is_skipped() -> None:
     assert closed.kind == "close"
 
 
+def test_a_closing_node_that_waits_for_the_ask_as_well_does_not_keep_it_from_being_skipped() -> None:
+    task = [
+        scenes.ask("Which day?", "Monday."),
+        scenes.call("book", {"thing": "lamp", "day": "Monday"}, "booked", 0),
+        scenes.close("Done.", 0, 1),
+    ]
+    progress = begun(of=scenes.scenario(scenes.record("own", ("Book it.", task))))
+    booked, closed = play(progress, calling(("book", {"thing": "lamp", "day": "Monday"})), TEXT)
+    assert booked.progress.complete
+    assert closed.kind == "close"
+
+
 def test_an_ask_that_waits_for_a_call_is_not_due_before_it() -> None:
     record = scenes.record(
         "late",

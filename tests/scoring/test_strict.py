@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import scenes
 
-from scenarios.types import Reply, Scenario, Task, ToolCall
+from scenarios.types import CLOSE, Node, Reply, Scenario, Task, ToolCall
 from scoring.types import SessionScore, StepScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts import wildtoolbench
 from scoring.verdicts.strict import ENDED_EARLY, score_session, score_task
@@ -255,6 +255,25 @@ def test_an_alternative_of_a_node_is_as_right_as_its_arguments() -> None:
     nodes = (replace(task.nodes[0], alternatives=({"thing": "sofa"},)), task.nodes[1])
     assert score_task(scenario.tools, nodes, [call(SOFA), TEXT]).label == "correct"
     assert score_task(scenario.tools, nodes, [call(SOFA), call(LAMP), TEXT]).label == "error"
+
+
+def test_evidence_is_against_the_likeliest_alternative() -> None:
+    task: Task = scenes.scenario(scenes.TWINS).tasks[0]
+    heavy = replace(task.nodes[2], dependencies=(), alternatives=({"thing": "bed", "kilos": 90},))
+    nodes = (heavy, Node(CLOSE, {}, "Done.", (0,)))
+    wrong = call(("weigh", {"thing": "bed", "kilos": "90"}))
+    found = score_task(scenes.scenario(scenes.TWINS).tools, nodes, [wrong]).evidence
+    assert found is not None and found.nearest is not None
+    assert found.nearest.arguments == {"thing": "bed", "kilos": 90}
+    assert [(it.path, it.expected, it.actual) for it in found.faults] == [("$.kilos", 90, "90")]
+
+
+def test_the_nearest_of_a_call_too_many_is_what_is_left_beside_the_right_ones() -> None:
+    scenario = scenes.scenario()
+    nodes = scenario.tasks[0].nodes
+    found = score_task(scenario.tools, nodes, [call(LAMP, ("countStock", {"thing": "lamp"}))]).evidence
+    assert found is not None and found.nearest is not None
+    assert (found.rule, found.call, found.nearest.action) == ("step.wrong_tool", 1, "close")
 
 
 # Size

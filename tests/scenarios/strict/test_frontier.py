@@ -234,6 +234,13 @@ def test_by_name_a_question_whose_dependents_are_all_done_is_skipped() -> None:
     assert takes_by_name(nodes, frozenset({1}), TEXT) == ("close", (2,))
 
 
+def test_by_name_a_closing_node_does_not_keep_a_question_from_being_skipped() -> None:
+    nodes = (ask(), call("a", 0, n=1), close(0, 1))
+    assert takes_by_name(nodes, frozenset({1}), TEXT) == ("close", (2,))
+    alone = (ask(), close(0))
+    assert takes_by_name(alone, frozenset(), TEXT) == ("ask", (0,))
+
+
 def test_by_name_what_waits_for_the_other_of_two_equal_nodes_is_taken() -> None:
     nodes = (call("a", n=1), call("a", n=1), call("b", 0, n=2), call("c", 1, n=3), close(2, 3))
     assert takes_by_name(nodes, frozenset({0}), of(nodes[3])) == ("call", (3,))

@@ -1,0 +1,54 @@
+"""Numbers that are spelt out."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenarios.strict.counting import spelt_numbers
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        ("two rooms and three beds", ["2", "3"]),
+        ("two, three and four", ["2", "3", "4"]),
+        ("twenty-five", ["25"]),
+        ("twenty one two", ["21", "2"]),
+        ("two hundred and five rooms", ["205"]),
+        ("one thousand two hundred", ["1200"]),
+        ("five hundred thousand", ["500000"]),
+        ("two million three hundred", ["2000300"]),
+        ("a hundred", ["100"]),
+        ("sixteen, seventeen, nineteen", ["16", "17", "19"]),
+        ("the second item, twice", ["2", "2"]),
+        ("one room, first of all", []),
+        ("someone often wrote tents", []),
+        ("half past eight", ["8", "0.5"]),
+    ],
+)
+def test_english_words_that_follow_one_another_are_one_number(text: str, values: list[str]) -> None:
+    assert spelt_numbers(text) == values
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        ("预订二十个房间", ["20"]),
+        ("预订三十五个房间", ["35"]),
+        ("预订十二个房间", ["12"]),
+        ("转账一百元", ["100"]),
+        ("两百元", ["200"]),
+        ("三万五千", ["35000"]),
+        ("一亿二千万", ["120000000"]),
+        ("二〇二四", ["2024"]),
+        ("三块钱的两倍", ["3", "2"]),
+        ("星期一和第二季度", ["1", "2"]),
+        ("一个人一起去", ["1"]),
+        ("八点半", ["8", "0.5"]),
+        ("万一十分好就千万别去", []),
+        ("十分钟", ["10"]),
+        ("百分之二十", ["20"]),
+    ],
+)
+def test_chinese_numerals_have_their_value(text: str, values: list[str]) -> None:
+    assert spelt_numbers(text) == values
