@@ -69,15 +69,13 @@ def same(left: Any, right: Any) -> bool:
     """Equal as JSON values: numbers by value, a bool never a number, text but for case and spaces."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return left == right
     if isinstance(left, str) and isinstance(right, str):
         return "".join(left.split()).casefold() == "".join(right.split()).casefold()
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    return type(left) is type(right) and left == right
+    return bool(left == right)
 
 
 def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:

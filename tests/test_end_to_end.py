@@ -229,6 +229,33 @@ async def test_parallel_calls_are_told_their_own_results_unless_the_released_ord
     assert list(verdicts(log).values()) == [("correct", True)]
 
 
+async def test_a_grouping_that_only_the_released_rules_refuse_is_played_to_its_end_and_scored_by_both(
+    tmp_path: Path,
+) -> None:
+    """Two calls of one name, then the third."""
+    things = [["bed", "lamp"], ["chair"]]
+
+    def say(body: Body, headers: Any) -> Body:
+        priced = body["messages"][1]["content"].startswith("What")
+        told = sum(message["role"] == "tool" for message in body["messages"])
+        made = {0: things[0], 2: things[1]}.get(told, []) if priced and len(body["messages"]) < 7 else []
+        return {"content": None if made else "Done.", "tool_calls": [_price(it) for it in made] or None}
+
+    def _price(thing: str) -> Body:
+        function = {"name": "getPrice", "arguments": json.dumps({"thing": thing})}
+        return {"id": f"call_{thing}", "type": "function", "function": function}
+
+    log = tmp_path / "log.db"
+    async with provider_saying(say) as url:
+        await driven(log, url, [scenes.write(tmp_path, scenes.TRIPLETS)])
+    released, strict = (it.sessions[0].tasks for it in scored(log).scored)
+    assert [task.label for task in released] == ["error", "correct"]
+    assert [task.label for task in strict] == ["correct", "correct"]
+    assert (strict[0].is_optimal, strict[0].matched) == (False, 4)
+    told = {row["tool_call_id"]: row["observation"] for row in rows(log, "SELECT * FROM tool_calls")}
+    assert told == {"call_bed": '{"price": 90}', "call_lamp": '{"price": 3}', "call_chair": '{"price": 7}'}
+
+
 # What is written down
 
 

@@ -90,7 +90,7 @@ def _take_text(frontier: Frontier) -> Taken | Refused:
         found = [(mask, node) for mask in frontier.masks if (node := due(mask)) is not None]
         if found:
             masks = {mask | 1 << node for mask, node in found}
-            after = Frontier(order, _first(order, masks, MOST_MASKS), frontier.calls)
+            after = Frontier(order, _sorted(order, masks), frontier.calls)
             return Taken(kind, (found[0][1],), after)
     return Refused("text", frontier, frontier.masks[0])
 
@@ -103,7 +103,7 @@ def _take_calls(frontier: Frontier, rulebook: Rulebook, calls: tuple[ToolCall, .
     if reached:
         start = next(mask for mask in frontier.masks if mask in reached)
         nodes = tuple(it.node for it in place(calls, table, ready[start]) if it.node is not None)
-        masks = _first(order, {mask for found in reached.values() for mask in found}, MOST_MASKS)
+        masks = _sorted(order, {mask for found in reached.values() for mask in found})
         return Taken("call", nodes, Frontier(order, masks, (*frontier.calls, *calls)))
     placings = [(mask, place(calls, table, ready[mask])) for mask in frontier.masks[:_EXPLAINED]]
     done, placed = max(placings, key=lambda it: _fit(it[1]))
@@ -178,8 +178,8 @@ def _can_place(rights: Sequence[int]) -> bool:
     return all(placed(call, set()) for call in range(len(rights)))
 
 
-def _first(order: Order, masks: Iterable[int], count: int) -> tuple[int, ...]:
-    return tuple(sorted(masks, key=lambda mask: _rank(order, mask))[:count])
+def _sorted(order: Order, masks: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(masks, key=lambda mask: _rank(order, mask)))
 
 
 def _rank(order: Order, mask: int) -> int:

@@ -37,12 +37,8 @@ class Order:
         )
 
     def waiting(self, done: int) -> Batch:
-        """The calls that are neither done nor ready, in annotation order."""
-        return tuple(
-            i
-            for i, node in enumerate(self.nodes)
-            if node.is_call and not done >> i & 1 and self.needs[i] & ~done
-        )
+        """The calls that are neither done nor ready, in annotation order: what is done waits for nothing."""
+        return tuple(i for i, node in enumerate(self.nodes) if node.is_call and self.needs[i] & ~done)
 
     def ask(self, done: int) -> int | None:
         """The first ask that is due: ready, not done, and not skipped."""

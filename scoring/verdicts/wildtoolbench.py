@@ -154,11 +154,10 @@ def _check_arguments(
 ) -> tuple[tuple[StepScore, ...], str, str, int]:
     """Judges arguments step by step: (steps, name label, argument label, step records kept).
 
-    The first Step with a wrong argument ends the judging; the one after it is struck from
-    the record, and whatever its names were, the name label then reads `correct`
-    (facts: section 5, row 19).
+    The first Step with a wrong argument ends the judging; the one after it (there always is
+    one: no play ends with accepted calls) is struck from the record, and whatever its names
+    were, the name label then reads `correct` (facts: section 5, row 19).
     """
-    name_label = CORRECT if played.closed else ERROR
     wanted = {node.name for node in nodes}
     schemas = {tool.name: as_sent(tool.parameters) for tool in tools if tool.name in wanted}
     steps = list(played.steps)
@@ -170,9 +169,8 @@ def _check_arguments(
         wrong = [check for check in checks if check != CORRECT]
         if wrong:
             steps[i] = replace(steps[i], verdict=ARGUMENT_ERROR, reason="; ".join(wrong))
-            last = i == len(steps) - 1
-            return tuple(steps[: i + 1]), name_label if last else CORRECT, ERROR, len(steps) - (not last)
-    return tuple(steps), name_label, CORRECT, len(steps)
+            return tuple(steps[: i + 1]), CORRECT, ERROR, len(steps) - 1
+    return tuple(steps), CORRECT if played.closed else ERROR, CORRECT, len(steps)
 
 
 def _step_checks(

@@ -82,6 +82,10 @@ def test_the_best_total_counts_and_not_the_first_good_match() -> None:
     assert assign_calls(nodes, [0, 1], [call("f", a=1), call("f", a=1, b=1)]) == [1, 0]
 
 
+def test_a_call_of_no_candidate_leaves_those_behind_it_their_nodes() -> None:
+    assert assign_calls([node("f", a=1)], [0], [call("h", a=1), call("f", a=1)]) == [None, 0]
+
+
 def test_a_call_with_wrong_arguments_still_answers_a_node_of_its_name() -> None:
     nodes = [node("f", a=1), node("f", a=2)]
     assert assign_calls(nodes, [0, 1], [call("f", "not JSON"), call("f", a=1)]) == [1, 0]
@@ -116,6 +120,8 @@ def test_arguments_are_read_leniently(text: Any, value: Any) -> None:
         ("1", 1, False),
         (None, None, True),
         (None, 0, False),
+        (None, "", False),
+        (1, [1], False),
         ([1, "A"], [1.0, "a"], True),
         ([1], [1, 1], False),
         ({"a": [1]}, {"a": [1.0]}, True),
@@ -135,6 +141,8 @@ def test_values_are_compared_as_json(left: Any, right: Any, equal: bool) -> None
         ({"a": 1, "b": 2}, {"a": 1}, 0.5),
         ({"a": 1}, {"a": 1, "b": 2}, 0.5),
         ({"a": 2}, {"a": 1}, 0.0),
+        ({}, {"a": None}, 0.0),
+        ({"a": None}, {}, 0.0),
         ("text", {"a": 1}, 0.0),
         (None, {}, 0.0),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import islice
 from time import perf_counter
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.references import any_reference, node, orderly_reference, released_paths
 
-from scenarios.matcher import Match, State, match_calls, match_text, start
+from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
 from scenarios.reference import depth, minimal_path
 from scenarios.types import ASK, CLOSE, Node
 
@@ -190,3 +191,18 @@ def test_an_accepted_ask_leaves_every_other_move_open() -> None:
     again = match_text(asked.state)
     assert again is not None
     assert (again.kind, again.nodes) == ("ask", (1,))
+
+
+def test_what_is_allowed_is_told_in_the_released_order_up_to_a_limit() -> None:
+    nodes = independent([f"tool_{i}" for i in range(9)])
+    assert allowed(start(nodes)) == [(f"tool_{i}",) for i in range(8)]
+    assert allowed(start(nodes), 10) == [*((f"tool_{i}",) for i in range(9)), ("tool_0", "tool_1")]
+    assert allowed(start(independent(["a", "b"]))) == [("a",), ("b",), ("a", "b")]
+
+
+def test_what_is_allowed_behind_an_ask_is_what_any_path_allows_there() -> None:
+    nodes = independent([f"tool_{i}" for i in range(6)], ask=True)
+    asked = match_text(start(nodes))
+    assert asked is not None
+    listed = (tuple(nodes[i].name for i in path[1]) for path in released_paths(nodes) if len(path) > 1)
+    assert allowed(asked.state) == list(islice(dict.fromkeys(listed), 8))

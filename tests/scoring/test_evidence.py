@@ -29,6 +29,13 @@ CHAIN = [
     call("weigh", WEIGHT[1], "light", 0, 1),
     close("Done.", 2, 3),
 ]
+LATE = [
+    call("getPrice", LAMP[1], "3"),
+    call("countStock", STOCK[1], "12", 0),
+    call("getPrice", CHAIR[1], "7"),
+    close("Done.", 1, 2),
+]
+"""A call that waits stands before one that does not."""
 CHAT = [close("You are welcome.")]
 
 
@@ -72,6 +79,7 @@ def evidence(nodes: list[scenes.Record], *replies: Reply) -> Evidence:
         ("step.wrong_tool", CHAIN, [calls(BOOKING)]),
         ("step.too_early", CHAIN, [calls(STOCK)]),
         ("step.too_early", CHAIN, [calls(LAMP, STOCK)]),
+        ("step.too_early", LATE, [calls(CHAIR), calls(STOCK)]),
         ("step.extra_call", CHAIN, [calls(LAMP, CHAIR, ("getPrice", {"thing": "bed"}))]),
         ("args.text", CHAIN, [calls(("getPrice", {"thing": "bed"}))]),
         ("args.invalid_json", CHAIN, [calls(("getPrice", "{"))]),

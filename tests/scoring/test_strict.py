@@ -138,12 +138,27 @@ def test_judging_stops_at_the_first_wrong_step() -> None:
     wrong = score(call(LAMP), call(SOFA), call(CHAIR), call(WEIGHT), TEXT, record=scenes.TWINS)
     assert labels(wrong) == ("error", "correct", "error")
     assert (wrong.requests, wrong.steps_kept, wrong.min_steps) == (2, 1, 3)
-    assert [(step.action, step.verdict, step.nodes) for step in wrong.steps] == [
-        ("call", "correct", (0,)),
-        ("call", "argument_error", (1,)),
-    ]
-    assert wrong.reason is not None
-    assert wrong.reason.startswith("step 1: ")
+    assert wrong.evidence is not None
+    message, (fault,) = wrong.evidence.message, wrong.evidence.faults
+    assert wrong.steps == (
+        StepScore(0, "call", "correct", (0,), checks=("correct",)),
+        StepScore(1, "call", "argument_error", (1,), message, (f"{fault.rule}: {fault.message}",)),
+    )
+    assert wrong.reason == f"step 1: {message}"
+
+
+def test_a_step_of_the_wrong_tools_stands_for_no_nodes_though_some_of_its_calls_are_right() -> None:
+    found = score(call(LAMP, STOCK), record=scenes.TWINS)
+    assert found.evidence is not None
+    wrong = "step.wrong_tool: is of no use for what is left to do"
+    message = found.evidence.message
+    assert found.steps == (StepScore(0, "call", "name_error", (), message, ("correct", wrong)),)
+
+
+def test_a_text_that_is_not_due_is_a_step_without_checks() -> None:
+    found = score(call(LAMP), TEXT, record=scenes.TWINS)
+    assert found.evidence is not None
+    assert found.steps[1] == StepScore(1, "text", "name_error", reason=found.evidence.message)
 
 
 def test_what_comes_after_the_end_is_not_looked_at() -> None:
@@ -196,7 +211,7 @@ def test_replies_that_run_out_are_an_error_after_the_last_right_step(ending: str
     assert scored.reason == f"step 1: {who} before the task was over"
     assert scored.evidence is not None
     assert (scored.evidence.rule, scored.evidence.step) == ("step.no_reply", 1)
-    assert [step.action for step in scored.steps] == ["call", "none"]
+    assert scored.steps[1:] == (StepScore(1, "none", "name_error", reason=scored.evidence.message),)
 
 
 def trajectory(*tasks: TaskTrajectory, scenario: Scenario | None = None) -> Trajectory:
@@ -216,7 +231,17 @@ def test_a_session_is_scored_task_by_task() -> None:
 def test_a_task_that_an_older_proxy_ended_at_a_right_step_is_not_scored() -> None:
     cut = TaskTrajectory((call(CHAIR),), "stopped")
     scored = score_session(trajectory(cut, TaskTrajectory((TEXT,)))).tasks[0]
-    assert (scored.label, scored.reason, scored.evidence) == (None, ENDED_EARLY, None)
+    assert scored == TaskScore(
+        label=None,
+        action_name_label=None,
+        action_arguments_label=None,
+        is_optimal=False,
+        requests=1,
+        steps_kept=1,
+        min_steps=3,
+        reason=ENDED_EARLY,
+        steps=(StepScore(0, "call", "correct", (1,), checks=("correct",)),),
+    )
     wrong = TaskTrajectory((call(STOCK),), "stopped")
     assert score_session(trajectory(wrong, TaskTrajectory((TEXT,)))).tasks[0].label == "error"
 

@@ -10,7 +10,7 @@ import pytest
 from support import scenes
 
 from scenarios.types import Reply, Scenario, ToolCall
-from scoring.types import TaskScore, TaskTrajectory, Trajectory
+from scoring.types import StepScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts.wildtoolbench import score_session, score_task
 
 
@@ -76,6 +76,31 @@ def test_a_wrong_argument_lets_the_play_go_on_and_is_judged_afterwards() -> None
     assert scored.steps_kept == 1
 
 
+def test_the_steps_of_a_wrong_task_are_those_up_to_the_wrong_one() -> None:
+    """Of a wrong argument, too, though the play went on."""
+    replies = call(LAMP), call(SOFA), call(WEIGHT), TEXT
+    one, two = score(*replies, record=scenes.TWINS).steps
+    assert one == StepScore(0, "call", "correct", (0,), checks=("correct",))
+    assert two.checks is not None
+    assert two == StepScore(1, "call", "argument_error", (1,), "; ".join(two.checks), two.checks)
+
+
+@pytest.mark.parametrize(
+    ("reply", "action"), [(call(STOCK), "call"), (Reply("Hm."), "text"), (Reply(""), "none")]
+)
+def test_a_step_that_is_not_allowed_says_what_was_done(reply: Reply, action: str) -> None:
+    scored = score(reply, record=scenes.TWINS)
+    (step,) = scored.steps
+    assert step == StepScore(0, action, "name_error", reason=step.reason)
+    assert scored.reason == f"step 0: {step.reason}"
+
+
+def test_each_wrong_call_of_a_step_is_told() -> None:
+    (step,) = score(call(SOFA, SOFA), record=scenes.TWINS).steps
+    assert step.checks is not None and len(step.checks) == 2
+    assert step.reason == f"{step.checks[0]}; {step.checks[1]}"
+
+
 def test_a_name_error_behind_an_argument_error_is_forgotten_as_released() -> None:
     scored = score(call(SOFA), call(STOCK))
     assert labels(scored) == ("error", "correct", "error")
@@ -106,7 +131,8 @@ def test_calls_of_one_name_may_come_at_once_in_any_order_but_one_by_one_in_their
 def test_replies_that_run_out_count_as_an_empty_one() -> None:
     scored = score(call(LAMP))
     assert labels(scored) == ("error", "error", "correct")
-    assert scored.requests == 2
+    assert (scored.requests, scored.is_optimal) == (2, False)
+    assert scored.steps[1] == StepScore(1, "none", "name_error", reason=scored.steps[1].reason)
 
 
 def test_no_reply_at_all_is_an_error() -> None:
@@ -120,9 +146,15 @@ def test_what_comes_after_the_end_is_not_looked_at() -> None:
 @pytest.mark.parametrize("arguments", [None, 5, {"thing": "lamp"}, []])
 def test_arguments_that_are_no_text_are_an_error_with_a_reason(arguments: Any) -> None:
     scored = score(Reply(None, (ToolCall("c", "getPrice", arguments),)), TEXT)
-    assert scored.label == "error"
-    assert scored.reason is not None
-    assert "arguments" in scored.reason
+    assert labels(scored) == ("error", "correct", "error")
+    assert scored.reason == "step 0: error_crash: arguments are not a string"
+
+
+def test_a_node_whose_tool_does_not_exist_is_an_error_and_no_crash() -> None:
+    nodes = scenes.scenario().tasks[0].nodes
+    scored = score_task([], nodes, [call(LAMP), TEXT])
+    assert labels(scored) == ("error", "correct", "error")
+    assert scored.reason == "step 0: error_crash: no tool is called getPrice"
 
 
 def test_a_tool_whose_type_is_a_list_is_an_error_and_no_crash() -> None:
@@ -144,7 +176,9 @@ RIGHT = TaskTrajectory((call(LAMP, CHAIR), call(WEIGHT), TEXT))
 
 
 def test_a_session_is_correct_when_all_its_tasks_are() -> None:
-    scored = score_session(trajectory(RIGHT, TaskTrajectory((TEXT,))))
+    played = trajectory(RIGHT, TaskTrajectory((TEXT,)))
+    scored = score_session(played)
+    assert scored.scenario is played.scenario
     assert (scored.session, scored.epoch, scored.scored, scored.correct) == ("twins.e1", 1, True, True)
     assert not score_session(trajectory(RIGHT, TaskTrajectory((call(LAMP),)))).correct
 
@@ -155,8 +189,16 @@ def test_a_task_that_was_not_played_to_its_end_is_left_unscored_with_its_reason(
     assert (scored.scored, scored.correct) == (False, False)
     right, left = scored.tasks
     assert right.label == "correct"
-    assert (left.label, left.is_optimal, left.requests) == (None, False, 1)
-    assert left.reason == "provider_error: status 500"
+    assert left == TaskScore(None, None, None, False, 1, 0, 1, "provider_error: status 500")
+    silent = score_session(trajectory(RIGHT, TaskTrajectory((), finished=False))).tasks[1]
+    assert silent == TaskScore(None, None, None, False, 0, 0, 1, "not played to its end")
+
+
+def test_a_task_that_was_not_reached_is_wrong_and_says_where_the_agent_stopped() -> None:
+    left, never = TaskTrajectory((), "agent_stopped"), TaskTrajectory((), "not_reached")
+    for before, reason in ((left, "not reached: the agent stopped in task 1"), (RIGHT, "not reached")):
+        scored = score_session(trajectory(before, never)).tasks[1]
+        assert scored == TaskScore("error", None, None, False, 0, 0, 1, reason)
 
 
 def test_a_task_that_the_agent_left_says_so_and_counts_as_released() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import UserDict
-from itertools import permutations
+from itertools import combinations, islice, permutations
 from typing import Any
 
 import pytest
@@ -149,6 +149,28 @@ def test_a_refused_reply_has_its_calls_at_the_nodes_that_they_are_most_like() ->
     assert [(it.node, it.right) for it in refused.placed] == [(1, False), (0, True), (None, False)]
 
 
+def test_a_call_that_no_ready_node_has_use_for_leaves_the_others_their_nodes() -> None:
+    refused = walk(WIDE, calls(("d", {"n": 9}), ("b", {"n": 2}), ("a", {"n": 9})))
+    assert isinstance(refused, Refused)
+    assert [(it.node, it.right) for it in refused.placed] == [(None, False), (1, True), (0, False)]
+
+
+def test_a_refused_reply_is_held_against_the_done_nodes_that_it_fits_best() -> None:
+    """After the first call either of two equal nodes may be done; each has a follower of its own."""
+    equal = (call("a", n=1), call("a", n=1))
+    by_tool = (*equal, call("b", 0, x=1, y=1), call("c", 1, x=1, y=1), close(2, 3))
+    by_arguments = (*equal, call("b", 0, x=1, y=1), call("b", 1, x=2, y=2), close(2, 3))
+    for nodes, wrong, done in (
+        (by_tool, ("b", {"x": 1, "y": 9}), 0b01),
+        (by_tool, ("c", {"x": 1, "y": 9}), 0b10),
+        (by_arguments, ("b", {"x": 1, "y": 9}), 0b01),
+        (by_arguments, ("b", {"x": 2, "y": 9}), 0b10),
+    ):
+        refused = walk(nodes, of(nodes[0]), calls(wrong))
+        assert isinstance(refused, Refused)
+        assert refused.done == done
+
+
 def test_of_equal_calls_the_first_is_the_right_one() -> None:
     nodes = (call("a", n=1), call("a", n=2), close(0, 1))
     refused = walk(nodes, calls(("a", {"n": 2}), ("a", {"n": 2})))
@@ -241,6 +263,13 @@ def test_by_name_a_closing_node_does_not_keep_a_question_from_being_skipped() ->
     assert takes_by_name(alone, frozenset(), TEXT) == ("ask", (0,))
 
 
+def test_by_name_no_node_is_served_twice_wherever_it_stands() -> None:
+    """The call served for node 1 is taken to have been for node 2, so the second such call is for node 2."""
+    equal = (call("a", n=1), call("a", n=1))
+    nodes = (call("d", n=0), *equal, call("b", 1, n=2), call("c", 2, n=3), close(0, 3, 4))
+    assert takes_by_name(nodes, frozenset({1}), of(nodes[2], nodes[4])) == ("call", (2, 4))
+
+
 def test_by_name_what_waits_for_the_other_of_two_equal_nodes_is_taken() -> None:
     nodes = (call("a", n=1), call("a", n=1), call("b", 0, n=2), call("c", 1, n=3), close(2, 3))
     assert takes_by_name(nodes, frozenset({0}), of(nodes[3])) == ("call", (3,))
@@ -309,20 +338,24 @@ def test_beyond_the_limit_the_earliest_sets_are_kept() -> None:
     nodes = alike(14, followed=True)
     taken = walk(nodes, of(*nodes[:7]))
     assert isinstance(taken, Taken)
-    assert len(taken.frontier.masks) == MOST_MASKS
-    assert taken.frontier.masks[0] == 2**7 - 1
+    earliest = islice(combinations(range(14), 7), MOST_MASKS)
+    assert taken.frontier.masks == tuple(sum(1 << i for i in chosen) for chosen in earliest)
     assert kind(walk(nodes, of(*nodes[:7]), of(*nodes[:7]))) == "call"
 
 
 def test_beyond_the_limit_no_set_is_kept_that_leaves_another_call_without_its_node() -> None:
-    """Node 0 fits both calls and comes first, but all of the second call's nodes are needed for it."""
-    both = call("a", n=1, alternatives=({"n": 2},))
-    ones, twos = [call("a", n=1)] * 12, [call("a", n=2)] * 12
-    after = [call("b", i, n=i) for i in range(13)]
-    nodes = (both, *ones, *twos, *after, close(*range(38)))
-    taken = walk(nodes, of(*[ones[0]] * 6, *[twos[0]] * 13))
+    """Nodes 0 and 1 fit both calls and come first, but all of the second call's nodes are needed for it.
+
+    Of the sets of four nodes that fit the first call, more than the limit have node 0 or 1.
+    """
+    both = [call("a", n=1, alternatives=({"n": 2},))] * 2
+    ones, twos = [call("a", n=1)] * 16, [call("a", n=2)] * 16
+    after = [call("b", i, n=i) for i in range(18)]
+    nodes = (*both, *ones, *twos, *after, close(*range(52)))
+    taken = walk(nodes, of(*[ones[0]] * 4, *[twos[0]] * 18))
     assert isinstance(taken, Taken)
-    assert all(mask & 1 for mask in taken.frontier.masks)
+    assert len(taken.frontier.masks) == MOST_MASKS
+    assert all(mask & 0b11 == 0b11 for mask in taken.frontier.masks)
 
 
 def test_hundreds_of_calls_for_two_nodes_are_refused_with_the_right_ones_known() -> None:
