@@ -41,7 +41,12 @@ SECTIONS = (
         "rules of the scorer.",
         (live,),
     ),
-    Section("Calls", "What the agent did, whatever the verdict.", (calls,)),
+    Section(
+        "Calls",
+        "What the agent did in scored sessions and tasks, right and wrong ones alike, but missed "
+        "parallelism and steps lost are of correct tasks only.",
+        (calls,),
+    ),
     Section(
         "Writes",
         "Calls of the tools that a scenario's annotations mark as having side effects ([how]"
@@ -103,7 +108,7 @@ named by `--scorer`, else `wildtoolbench`; `published` never does.
 - **Tasks**, and sessions in several epochs: draws are clustered by scenario (standard error with the factor
   G/(G-1), E. Miller, arXiv 2411.00640), and the interval is Wilson's on the effective sample size, never more
   than the number of tasks, with the t quantile of G-1 degrees of freedom. At 0 or 100 %, where clustering
-  cannot be seen, a scenario counts once.
+  cannot be seen, a scenario counts once, and near them the interval is never narrower than there.
   Over a single scenario there is no interval.
 - Overlapping intervals say nothing about a difference: use `compare`, which looks at pairs.
 """
@@ -132,7 +137,7 @@ def _classes() -> Iterator[str]:
     yield from (
         "One class for each failed task, the first rule that matches, in this order; shares are of the "
         "failed tasks. The paper gives the names alone: the rules are those of the authors' older benchmark, "
-        "as far as they can be read.",
+        "as far as they can be read ([more](facts.md#error-classes)).",
         "",
         *_figures([error_classes]),
         "",
@@ -146,12 +151,13 @@ def _classes() -> Iterator[str]:
 def _rules() -> Iterator[str]:
     yield from (
         "The `rule` of a wrong task's evidence: what was broken first. `step.` and `args.` are those of "
-        "`strict` (the latter say what must hold), `released.` those of the other two.",
+        "`strict` (the latter say what must hold), `released.` those of `wildtoolbench`, and of `published` "
+        "where no argument is to blame, `published.` those of `published` where one is.",
         "",
         "| rule | what it says |",
         "|---|---|",
     )
-    for rules in (evidence.RULES, ARGUMENT_RULES, released_evidence.RULES):
+    for rules in (evidence.RULES, ARGUMENT_RULES, released_evidence.RULES, published.RULES):
         for name, text in rules.items():
             yield _row(f"`{name}`", text)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from proxy.echo import alias_of, call_ids, echo
@@ -21,6 +22,7 @@ from scenarios.matcher import Match, start
 from scenarios.reference import ready
 from scenarios.steps import Mismatch, did, take_step
 from scenarios.strict.by_name import takes_by_name
+from scenarios.strict.rulebooks import is_right
 from scenarios.types import Reply, Task, ToolCall
 
 NOT_RELEASED = "right by the graph, but the released harness ends the task here"
@@ -130,7 +132,7 @@ def _beyond_released(
     nodes = _task(session).nodes
     asked = {i for i in session.done if nodes[i].is_ask}
     done = session.served | asked
-    taken = takes_by_name(nodes, done, reply)
+    taken = takes_by_name(nodes, done, reply, partial(is_right, session.scenario))
     if taken is None:
         allowed = tuple((nodes[i].name,) for i in ready(nodes, done))
         return _stop(session, (refused or Mismatch(did(reply), allowed)).reason)
@@ -269,6 +271,6 @@ def _answering(session: Session, calls: Sequence[ToolCall], match: Match) -> lis
         for i, node in enumerate(nodes)
         if i not in session.served and (i in match.nodes or set(node.dependencies) <= open_to)
     ]
-    assigned = assign_calls(nodes, could, calls)
+    assigned = assign_calls(nodes, could, calls, partial(is_right, session.scenario))
     spare = [i for i in match.nodes if i not in assigned]
     return [spare.pop(0) if node is None and spare else node for node in assigned]

@@ -18,6 +18,7 @@ from referencing.exceptions import Unresolvable
 
 from scenarios.assign import parse_arguments
 from scenarios.history import as_sent
+from scenarios.strict.schema import standard
 from scenarios.text import clip
 from scenarios.types import Tool, ToolCall
 
@@ -57,7 +58,7 @@ def _fault(schema: str, arguments: dict[str, Any]) -> str | None:
 @lru_cache(maxsize=512)
 def _validator(schema: str) -> Draft202012Validator | None:
     """Without formats, and with an empty registry: a reference to an address is not followed."""
-    value = json.loads(schema)
+    value = standard(json.loads(schema))
     try:
         Draft202012Validator.check_schema(value)
     except (SchemaError, re.error, RecursionError):

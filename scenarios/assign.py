@@ -16,12 +16,16 @@ from scenarios.types import Node, ToolCall
 
 
 def assign_calls(
-    nodes: Sequence[Node], candidates: Sequence[int], calls: Sequence[ToolCall]
+    nodes: Sequence[Node],
+    candidates: Sequence[int],
+    calls: Sequence[ToolCall],
+    is_right: Callable[[ToolCall, Node], bool] | None = None,
 ) -> list[int | None]:
     """For each call the candidate node it answers, or None; no node is used twice.
 
-    Calls go to nodes of their own name. Where a name has several, the assignment with
-    the greatest total agreement with the arguments, or with alternatives, is taken, ties broken by position.
+    Calls go to nodes of their own name. Where a name has several, as many as possible get one that they
+    are right for by `is_right`, if that is given; then the assignment with the greatest total agreement
+    with the arguments, or with alternatives, is taken, ties broken by position.
     """
     answered: list[int | None] = [None] * len(calls)
     for name in dict.fromkeys(call.name for call in calls):
@@ -29,15 +33,24 @@ def assign_calls(
         open_nodes = [position for position in candidates if nodes[position].name == name]
         if not open_nodes:
             continue
-        arguments = [parse_arguments(calls[i].arguments) for i in own]
-        weights = [[_likeness(given, nodes[position]) for position in open_nodes] for given in arguments]
+        if len(own) == len(open_nodes) == 1:
+            answered[own[0]] = open_nodes[0]
+            continue
+        weights = [
+            [_weight(calls[i], nodes[position], len(own), is_right) for position in open_nodes] for i in own
+        ]
         for i, column in zip(own, best_assignment(weights), strict=True):
             answered[i] = None if column is None else open_nodes[column]
     return answered
 
 
-def _likeness(given: Any, node: Node) -> float:
-    return max(agreement(given, expected) for expected in (node.arguments, *node.alternatives))
+def _weight(
+    call: ToolCall, node: Node, calls: int, is_right: Callable[[ToolCall, Node], bool] | None
+) -> float:
+    given = parse_arguments(call.arguments)
+    likeness = max(agreement(given, expected) for expected in (node.arguments, *node.alternatives))
+    # One more right call weighs more than all that agreement can make of the others.
+    return likeness + (1.0 + calls if is_right is not None and is_right(call, node) else 0.0)
 
 
 def parse_arguments(arguments: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,9 +24,9 @@ FORMATS = ("table", "json", "csv", "markdown", "junit")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `score` was asked for beyond which runs: see its options."""
+    """What `score` was asked for beyond which runs: see its options. No scorer means the default ones."""
 
-    scorers: tuple[str, ...] = DEFAULT_SCORERS
+    scorers: tuple[str, ...] = ()
     scenarios: str | None = None
     language: str = "en"
     prices: Path | None = None
@@ -82,20 +82,16 @@ class Asked:
 @click.option(
     "--baseline", type=click.Path(path_type=Path), metavar="LOG.db", help="Compare with the run in this log."
 )
+@click.option("--baseline-run", metavar="RUN", help="Which run of the baseline; needed if it holds several.")
 def score(
     logs: tuple[Path, ...],
     run_ids: tuple[str, ...],
-    scorers: tuple[str, ...],
     output_format: str,
     verbose: bool,
     fail_under: tuple[str, ...],
     fail_over: tuple[str, ...],
-    prices: Path | None,
-    scenarios: str | None,
-    language: str,
     save: bool,
-    leaderboard: bool,
-    baseline: Path | None,
+    **asked: Any,
 ) -> None:
     """Score the sessions in one or more logs. Offline; the same log gives the same bytes.
 
@@ -111,19 +107,19 @@ def score(
     figure nothing to tell.
     """
     from scoring.gates_cli import check_gates, read_gates
-    from scoring.output.beside_cli import beside
+    from scoring.output.beside_cli import Beside
     from scoring.output.output_cli import print_reports, save_reports
 
-    if (leaderboard or baseline is not None) and output_format != "table":
+    beside = Beside(asked.pop("leaderboard"), asked.pop("baseline"), asked.pop("baseline_run"))
+    if beside.wanted and output_format != "table":
         raise click.UsageError("--leaderboard and --baseline go with --format table")
     gates = read_gates(fail_under, fail_over)
-    asked = Asked(tuple(dict.fromkeys(scorers)) or DEFAULT_SCORERS, scenarios, language, prices)
-    reports = score_logs(logs, run_ids, asked)
+    reports = score_logs(logs, run_ids, Asked(**asked))
     outcomes = check_gates(gates, reports)
     print_reports(reports, output_format, verbose=verbose, outcomes=outcomes)
     if save:
         save_reports(logs, reports, output_format)
-    beside(reports, baseline, leaderboard=leaderboard)
+    beside.print(reports)
     _end(logs, reports, outcomes)
 
 
@@ -136,7 +132,8 @@ def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], asked: Asked) 
         chosen = choose_runs(paths, run_ids)
         prices = None if asked.prices is None else _prices(asked.prices)
         scenarios = None if asked.scenarios is None else _scenarios(asked.scenarios, asked.language)
-        return [_score(log, run, asked.scorers, prices, scenarios) for log, run in chosen]
+        scorers = tuple(dict.fromkeys(asked.scorers)) or DEFAULT_SCORERS
+        return [_score(log, run, scorers, prices, scenarios) for log, run in chosen]
     except LogError as error:
         raise InputError(str(error)) from error
 
@@ -150,16 +147,17 @@ def _score(
 ) -> RunReport:
     from scoring.logs.played import read_played
     from scoring.report import score_run
-    from scoring.revised import RevisionError, revised
+    from scoring.revised import RevisionError, changes, revised
     from scoring.verdicts.scorers import SCORERS
 
     played = read_played(log, run.id)
-    trajectories = list(played.trajectories)
+    trajectories, judged_by = list(played.trajectories), None
     if scenarios is not None:
         try:
             trajectories = list(revised(trajectories, scenarios))
         except RevisionError as error:
             raise InputError(f"{log.path}: {error}") from error
+        judged_by = changes(played.trajectories, scenarios)
     return score_run(
         trajectories,
         [SCORERS[name] for name in scorers],
@@ -170,6 +168,7 @@ def _score(
         usage=played.usage,
         prices=prices,
         findings=played.findings,
+        judged_by=judged_by,
     )
 
 
@@ -194,12 +193,12 @@ def _end(logs: tuple[Path, ...], reports: list[RunReport], outcomes: list[Outcom
     """Exits with what the thresholds and the scored Tasks come to."""
     from scoring.gates import outcome_lines
 
-    empty = [report for report in reports if report.scored_tasks == 0]
-    if empty or not reports:
-        raise NothingScorable(_nothing_scorable(logs, empty))
     missed = [outcome for outcome in outcomes if outcome.passed is False]
     if missed:
         raise ThresholdMissed("; ".join(outcome_lines(missed)))
+    empty = [report for report in reports if report.scored_tasks == 0]
+    if empty or not reports:
+        raise NothingScorable(_nothing_scorable(logs, empty))
     unknown = [outcome for outcome in outcomes if outcome.passed is None]
     if unknown:
         raise NothingScorable("; ".join(outcome_lines(unknown)))

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Literal, NoReturn
 
 from scenarios.text import clip, visible
+from scoring.metrics.accuracy import unscored
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure, Unit
 from scoring.output.tables import quantity
@@ -53,13 +54,17 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a Gate in one Run; `passed` is None where the figure has nothing to tell."""
+    """What came of a Gate in one Run; `passed` is None where the figure has nothing to tell.
+
+    `unscored` Tasks of the Run are in no rate.
+    """
 
     gate: Gate
     log: str
     run: str
     figure: Figure
     passed: bool | None
+    unscored: int = 0
 
 
 def parse_gate(text: str, kind: Kind) -> Gate:
@@ -76,7 +81,10 @@ def parse_gate(text: str, kind: Kind) -> Gate:
         near = get_close_matches(name[:_SHOWN], DEFINITIONS, 1)
         cure = f"did you mean {near[0]}?" if near else "--format csv lists them"
         _refuse(kind, text, f"there is no figure {_shown(name)}: {cure}")
-    return Gate(scorer, name, found["group"], _threshold(kind, text, threshold, DEFINITIONS[name].unit), kind)
+    gate = Gate(scorer, name, found["group"], _threshold(kind, text, threshold, DEFINITIONS[name].unit), kind)
+    if kind == "under" and DEFINITIONS[name].better == "lower":
+        _refuse(kind, text, f"{name} is better when it is lower: use --fail-over")
+    return gate
 
 
 def check(gates: Sequence[Gate], reports: Iterable[RunReport]) -> tuple[Outcome, ...]:
@@ -100,7 +108,8 @@ def outcome_line(outcome: Outcome) -> str:
         value, threshold = _in_full(figure.value, unit), _in_full(gate.threshold, unit)
     counts = f"n = {figure.n}" if figure.successes is None else f"{figure.successes} of {figure.n}"
     side = f"not {gate.kind}" if outcome.passed else gate.kind
-    return f"{key} is {value} ({counts}), {side} the threshold of {threshold}"
+    missing = f"; {outcome.unscored} tasks were not scored" if outcome.unscored else ""
+    return f"{key} is {value} ({counts}), {side} the threshold of {threshold}{missing}"
 
 
 def outcome_lines(outcomes: Sequence[Outcome]) -> list[str]:
@@ -141,7 +150,8 @@ def _outcome(gate: Gate, report: RunReport) -> Outcome:
     if figure.value is not None:
         missed = figure.value < gate.threshold if gate.kind == "under" else figure.value > gate.threshold
         passed = not missed
-    return Outcome(gate, report.log, report.run, figure, passed)
+    left_out = max(unscored(scored.sessions).tasks for scored in report.scored)
+    return Outcome(gate, report.log, report.run, figure, passed, left_out)
 
 
 def _figure(gate: Gate, report: RunReport) -> Figure:
@@ -166,11 +176,16 @@ def _pool(gate: Gate, report: RunReport) -> Sequence[Figure]:
         if first.scorer.name in EXPERIMENTAL:
             reason = _why_experimental(first.scorer.name)
             _refuse(gate.kind, gate.key, f"{reason}: name another --scorer before it")
-        return (*first.figures, *report.figures)
+        return (*first.figures, *report.figures, *_null_figures(report, first.scorer.name))
     for scored in report.scored:
         if scored.scorer.name == gate.scorer:
-            return scored.figures
+            return (*scored.figures, *_null_figures(report, gate.scorer))
     _refuse(gate.kind, gate.key, f"the run is not scored by {gate.scorer}: add --scorer {gate.scorer}")
+
+
+def _null_figures(report: RunReport, scorer: str) -> Sequence[Figure]:
+    own = [it for agent in report.null_agents for it in agent.figures if it.scorer == scorer]
+    return [figure for it in own for figure in (it.session_accuracy, it.task_accuracy)]
 
 
 def _why_experimental(scorer: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -22,11 +21,10 @@ from scenarios.replies import read_reply
 from scenarios.types import Reply, Scenario
 from scoring.conversations import ConversationError, trajectory
 from scoring.output.document import verdict
-from scoring.types import CORRECT, JSON, SessionScore, TaskScore, TaskTrajectory, Trajectory
-from scoring.verdicts import released_evidence
+from scoring.report import explained
+from scoring.types import JSON, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts.live import with_verdicts
 from scoring.verdicts.scorers import DEFAULT, SCORERS
-from scoring.verdicts.wildtoolbench import NAME as RELEASED
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TOO_DEEP = "nested too deeply to be read"
@@ -96,7 +94,7 @@ def judge_case(
 def _judge_task(case: Mapping[str, Any], scorers: Sequence[str]) -> JSON:
     scenario, replies = _scenario(case), _replies(case)
     played = Trajectory("case", 1, scenario, (TaskTrajectory(tuple(replies)),))
-    scores = {name: verdict(_scored(name, played).tasks[0]) for name in scorers}
+    scores = {name: verdict(explained(SCORERS[name], played).tasks[0]) for name in scorers}
     return {"case": _name(case), "scores": scores}
 
 
@@ -110,7 +108,7 @@ def _judge_conversation(
     except ConversationError as error:
         raise CaseError(error.field, error.reason) from error
     scores = {
-        name: with_verdicts(played, _scored(name, played), goes_on=True, rule=SCORERS[name].rule)
+        name: with_verdicts(played, explained(SCORERS[name], played), goes_on=True, rule=SCORERS[name].rule)
         for name in scorers
     }
     numbers = range(1, len(scenario.tasks) + 1) if task is None else (task,)
@@ -137,26 +135,6 @@ def _task_verdict(score: TaskScore) -> JSON:
         "unmatched_calls": score.live and score.live.unmatched,
         "steps_taken": score.live and score.live.steps,
     }
-
-
-def _scored(name: str, played: Trajectory) -> SessionScore:
-    """What a scorer says, with its evidence: the released one keeps none of its own."""
-    score = SCORERS[name].score(played)
-    if name != RELEASED:
-        return score
-    tasks = zip(played.scenario.tasks, played.tasks, score.tasks, strict=True)
-    return replace(
-        score,
-        tasks=tuple(
-            it
-            if it.label in (None, CORRECT)
-            else replace(
-                it,
-                evidence=released_evidence.explain(played.scenario.tools, task.nodes, done.replies, it),
-            )
-            for task, done, it in tasks
-        ),
-    )
 
 
 def _named_scenario(case: Mapping[str, Any], scenarios: Mapping[str, Scenario]) -> Scenario:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from scenarios.reference import depth
 from scenarios.types import Task
 from scoring.metrics import accuracy
 from scoring.metrics.calls import call_figures
+from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.efficiency import efficiency_figures, price_notes
 from scoring.metrics.figures import Figure
 from scoring.metrics.null_agents import NullAgent, null_agents
@@ -20,13 +21,11 @@ from scoring.metrics.transitions import transition_figures
 from scoring.metrics.usage import Usage
 from scoring.metrics.writes import WriteFinding, write_figures, write_findings
 from scoring.modes import Modes, modes_of
-from scoring.output.json_text import json_bytes as json_bytes
 from scoring.types import CORRECT, Finding, SessionScore, TaskScore, Trajectory
 from scoring.verdicts import released_evidence
 from scoring.verdicts.error_classes import ErrorClass, classify, error_figures
 from scoring.verdicts.live import LiveFigures, as_figures, live_figures, with_verdicts
-from scoring.verdicts.scorers import SCORERS as SCORERS
-from scoring.verdicts.scorers import Scorer as Scorer
+from scoring.verdicts.scorers import Scorer
 from scoring.verdicts.wildtoolbench import NAME as RELEASED
 
 
@@ -58,7 +57,8 @@ class RunReport:
     `scored` has an entry for each scorer; the first is the one that gates. `figures` are those
     in which no verdict but that of the first scorer has a say. `findings` say what the agent lost
     or changed of its history, each once; `writes` what it wrote that it should not have. `notes`
-    are lines on what the figures lack; `currency` is that of the prices.
+    are lines on what the figures lack; `judged_by` says by which scenarios, if not by those in the log;
+    `currency` is that of the prices.
     """
 
     log: str
@@ -72,6 +72,7 @@ class RunReport:
     findings: tuple[Finding, ...] = ()
     writes: tuple[WriteFinding, ...] = ()
     notes: tuple[str, ...] = ()
+    judged_by: str | None = None
     currency: str | None = None
 
     @property
@@ -115,6 +116,7 @@ def score_run(
     usage: Usage,
     prices: Prices | None = None,
     findings: Iterable[Finding] = (),
+    judged_by: str | None = None,
 ) -> RunReport:
     """Scores every Session, in the order given, by every scorer.
 
@@ -122,14 +124,13 @@ def score_run(
     """
     played, modes = tuple(trajectories), modes_of(config)
     found = tuple(findings) if modes.echoes_agent else ()
-    scored = tuple(_scored(scorer, played, modes, found) for scorer in scorers)
-    sessions = scored[0].sessions
-    writes = write_findings(played)
-    figures = [
-        *call_figures(played, sessions),
-        *write_figures(played, sessions, writes),
-        *efficiency_figures(played, sessions, usage, prices),
-    ]
+
+    def behaviour(sessions: Sequence[SessionScore]) -> list[Figure]:
+        return [*call_figures(played, sessions), *efficiency_figures(played, sessions, usage, prices)]
+
+    scored = tuple(_scored(scorer, played, modes, found, behaviour) for scorer in scorers)
+    sessions, writes = scored[0].sessions, write_findings(played)
+    own = (it for it in behaviour(sessions) if not DEFINITIONS[it.name].by_verdict)
     scenarios = {trajectory.scenario.hash: trajectory.scenario for trajectory in played}
     return RunReport(
         log,
@@ -138,11 +139,12 @@ def score_run(
         config,
         played,
         scored,
-        tuple(figures),
+        (*write_figures(played, sessions, writes), *own),
         null_agents(scenarios.values(), scorers),
         found,
         writes,
-        price_notes(usage, prices),
+        (*price_notes(usage, prices), *(it.note for it in scorers if it.note)),
+        judged_by,
         prices.currency if prices else None,
     )
 
@@ -161,7 +163,11 @@ def task_rows(report: RunReport) -> Iterator[TaskRow]:
 
 
 def _scored(
-    scorer: Scorer, trajectories: Sequence[Trajectory], modes: Modes, findings: tuple[Finding, ...]
+    scorer: Scorer,
+    trajectories: Sequence[Trajectory],
+    modes: Modes,
+    findings: tuple[Finding, ...],
+    behaviour: Callable[[Sequence[SessionScore]], list[Figure]],
 ) -> Scored:
     sessions = tuple(_session(scorer, trajectory, modes) for trajectory in trajectories)
     classes = tuple(
@@ -189,15 +195,22 @@ def _scored(
         *transition_figures(sessions),
         *pass_figures(sessions),
         *error_figures(failed),
+        *(it for it in behaviour(sessions) if DEFINITIONS[it.name].by_verdict),
         *([] if live is None else as_figures(live)),
     ]
     return Scored(scorer, sessions, classes, tuple(figures), live)
 
 
-def _session(scorer: Scorer, trajectory: Trajectory, modes: Modes) -> SessionScore:
+def explained(scorer: Scorer, trajectory: Trajectory) -> SessionScore:
+    """What the scorer says of a Session, with evidence: the released one keeps none of its own."""
     score = scorer.score(trajectory)
-    if scorer.name == RELEASED:
-        score = replace(score, tasks=tuple(_explained(trajectory, score)))
+    if scorer.name != RELEASED:
+        return score
+    return replace(score, tasks=tuple(_explained(trajectory, score)))
+
+
+def _session(scorer: Scorer, trajectory: Trajectory, modes: Modes) -> SessionScore:
+    score = explained(scorer, trajectory)
     if modes.why_not_comparable is None:
         return score
     return with_verdicts(trajectory, score, goes_on=modes.goes_on, rule=scorer.rule)
@@ -209,7 +222,7 @@ def _explained(trajectory: Trajectory, session: SessionScore) -> Iterator[TaskSc
         if score.label in (None, CORRECT):
             yield score
         else:
-            evidence = released_evidence.explain(scenario.tools, task.nodes, played.replies, score)
+            evidence = released_evidence.explain(task.nodes, played.replies, score)
             yield replace(score, evidence=evidence)
 
 

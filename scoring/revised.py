@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from scenarios.text import visible
 from scenarios.types import Scenario
 from scoring.types import Trajectory
 
 
 class RevisionError(Exception):
     """A Scenario that cannot stand for the one that was played; one line."""
+
+
+def changes(trajectories: Iterable[Trajectory], scenarios: Mapping[str, Scenario]) -> str:
+    """How many of the Scenarios that were played are others now, in words."""
+    played = {it.scenario.id: it.scenario.hash for it in trajectories}
+    changed = sum(scenarios[name].hash != digest for name, digest in played.items())
+    return f"later scenarios: {changed} of {len(played)} changed since the log"
 
 
 def revised(trajectories: Iterable[Trajectory], scenarios: Mapping[str, Scenario]) -> Iterator[Trajectory]:
@@ -22,7 +30,7 @@ def revised(trajectories: Iterable[Trajectory], scenarios: Mapping[str, Scenario
     for trajectory in trajectories:
         old, new = trajectory.scenario, scenarios.get(trajectory.scenario.id)
         if new is None:
-            raise RevisionError(f"scenario {old.id} was played, and is not in the file")
+            raise RevisionError(f"scenario {visible(old.id)} is in the log and not in the file: add it")
         if [task.text for task in old.tasks] != [task.text for task in new.tasks]:
-            raise RevisionError(f"scenario {old.id} asks for other things than in the log: play it again")
+            raise RevisionError(f"scenario {visible(old.id)} asks for other things now: play it again")
         yield replace(trajectory, scenario=new)

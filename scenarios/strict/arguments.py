@@ -86,7 +86,9 @@ def _compare_read(rules: Rules, actual: dict[str, Any], expected: Mapping[str, A
     found = compare_objects(rules.root, (), actual, expected)
     if found.faults:
         return Comparison(found.faults, min(found.likeness, _ALMOST))
-    faults = tuple(dict.fromkeys(schema_faults(rules.validator(), actual, expected)))
+    broken = schema_faults(rules.validator(), actual, expected)
+    # By what tells them apart, because a fault whose value is an object or array has no hash.
+    faults = tuple({(it.rule, it.path, it.message): it for it in broken}.values())
     if not faults:
         return _RIGHT
     keys = len(actual.keys() | expected.keys())

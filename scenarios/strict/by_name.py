@@ -7,24 +7,27 @@ arguments have no say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from scenarios.assign import assign_calls
 from scenarios.matcher import Kind
 from scenarios.reference import bits, mask_of
 from scenarios.strict.frontier_order import Order, order_of
-from scenarios.types import Node, Reply
+from scenarios.types import Node, Reply, ToolCall
 
 _MOST_TRIED = 64
 """So many sets of nodes are tried that could have been done instead of those that were served."""
 
 
 def takes_by_name(
-    nodes: Sequence[Node], done: frozenset[int], reply: Reply
+    nodes: Sequence[Node],
+    done: frozenset[int],
+    reply: Reply,
+    is_right: Callable[[ToolCall, Node], bool] | None = None,
 ) -> tuple[Kind, tuple[int, ...]] | None:
     """What the reply is taken for where `done` nodes are done, and its nodes; None if it is no Step.
 
-    Calls are assigned one to one to ready nodes of their names, by best agreement of arguments; their
+    Calls are assigned one to one to ready nodes of their names, as `scenarios.assign` does; their
     nodes come in the order of the calls. Text without calls is the first ask that is ready and of
     which something that depends on it is not done; else it closes the Task, if nothing else is left.
     A call that was served for one of two equal nodes may have been for the other: what waits for that
@@ -34,14 +37,16 @@ def takes_by_name(
         return None
     order, mask = order_of(nodes), mask_of(tuple(done))
     for possible in _possible(order, mask):
-        taken = _take(order, possible, reply)
+        taken = _take(order, possible, reply, is_right)
         if taken is not None:
             kind, found = taken
             return kind, _not_done(order, mask, possible, found)
     return None
 
 
-def _take(order: Order, done: int, reply: Reply) -> tuple[Kind, tuple[int, ...]] | None:
+def _take(
+    order: Order, done: int, reply: Reply, is_right: Callable[[ToolCall, Node], bool] | None
+) -> tuple[Kind, tuple[int, ...]] | None:
     if not reply.calls:
         ask, close = order.ask(done), order.close(done)
         if ask is not None:
@@ -50,7 +55,8 @@ def _take(order: Order, done: int, reply: Reply) -> tuple[Kind, tuple[int, ...]]
     ready = order.calls(done)
     if not Counter(call.name for call in reply.calls) <= Counter(order.nodes[i].name for i in ready):
         return None
-    return "call", tuple(i for i in assign_calls(order.nodes, ready, reply.calls) if i is not None)
+    assigned = assign_calls(order.nodes, ready, reply.calls, is_right)
+    return "call", tuple(i for i in assigned if i is not None)
 
 
 def _possible(order: Order, done: int) -> list[int]:

@@ -110,9 +110,10 @@ def _take_calls(frontier: Frontier, rulebook: Rulebook, calls: tuple[ToolCall, .
     return Refused("call", frontier, done, placed)
 
 
-def _fit(placed: Sequence[Placed]) -> tuple[int, float]:
+def _fit(placed: Sequence[Placed]) -> tuple[int, int, float]:
+    """How many calls are right and how many have a node at all, then how like they are."""
     likeness = sum(sorted(it.comparison.likeness for it in placed if it.comparison is not None))
-    return sum(it.right for it in placed), round(likeness, 9)
+    return sum(it.right for it in placed), sum(it.node is not None for it in placed), round(likeness, 9)
 
 
 def _reach(order: Order, ready: Mapping[int, Batch], table: Table) -> dict[int, set[int]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from scenarios.strict.patterns import is_usable
 from scenarios.strict.rules import ABSENT
 from scenarios.types import ToolNotes
 
@@ -253,11 +254,8 @@ def _admits_more(schema: dict[str, Any], key: str) -> bool:
 
 def _matches_pattern(schema: dict[str, Any], key: str) -> bool:
     for pattern in _dict(schema.get("patternProperties")):
-        try:
-            if re.search(pattern, key):
-                return True
-        except (re.error, TypeError, RecursionError):
-            continue
+        if is_usable(pattern) and re.search(pattern, key):
+            return True
     return False
 
 

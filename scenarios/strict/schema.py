@@ -19,6 +19,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from scenarios.strict.faults import Fault
+from scenarios.strict.patterns import is_usable
 from scenarios.strict.rules import Steps, fault
 from scenarios.text import clip
 
@@ -58,7 +59,7 @@ def validator_of(parameters: Any) -> Any:
     Nothing is fetched: a schema that refers to another place is as good as none.
     """
     try:
-        schema = _standard(parameters)
+        schema = standard(parameters)
         name = schema.get("$schema") if isinstance(schema, dict) else None
         cls = _DRAFTS.get(str(name).rstrip("#"), Draft202012Validator)
         cls.check_schema(schema)
@@ -67,21 +68,29 @@ def validator_of(parameters: Any) -> Any:
         return None
 
 
-def _standard(schema: Any) -> Any:
-    """The schema with what others add to JSON Schema in its own words: `float`, OpenAPI's `nullable`."""
+def standard(schema: Any) -> Any:
+    """The schema with what others add to JSON Schema in its own words: `float`, OpenAPI's `nullable`;
+    without patterns that could take for ever.
+    """
     if isinstance(schema, list):
-        return [_standard(it) for it in schema]
+        return [standard(it) for it in schema]
     if not isinstance(schema, dict):
         return schema
     nullable = schema.get("nullable") is True
-    return {key: _member(key, it, nullable) for key, it in schema.items()}
+    return {
+        key: _member(key, it, nullable)
+        for key, it in schema.items()
+        if key != "pattern" or not isinstance(it, str) or is_usable(it)
+    }
 
 
 def _member(key: str, value: Any, nullable: bool) -> Any:
     if key == "enum" and isinstance(value, list):
         return value
+    if key == "patternProperties" and isinstance(value, dict):
+        return {pattern: standard(it) for pattern, it in value.items() if is_usable(pattern)}
     if key != "type" or not isinstance(value, str | list):
-        return _standard(value)
+        return standard(value)
     names = ["number" if it == "float" else it for it in (value if isinstance(value, list) else [value])]
     if nullable and "null" not in names:
         return [*names, "null"]

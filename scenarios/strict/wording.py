@@ -163,7 +163,7 @@ def _names_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
     A name that is quoted in one text must be in the other. A capitalised name that the other lacks is
     a fault if that has another in its stead. Names of both come in one order.
     """
-    mine, theirs = (unicodedata.normalize("NFKC", text) for text in (expected, actual))
+    mine, theirs = (" ".join(unicodedata.normalize("NFKC", it).split()) for it in (expected, actual))
     for one, other, swapped in ((mine, theirs, False), (theirs, mine, True)):
         lost = [name for name in _quoted(one) if name not in normal(other)]
         if lost:

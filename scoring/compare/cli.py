@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 WORSE, INCONCLUSIVE = 1, 4
 """Exit codes with --gate."""
 
+LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5
+
 
 def _is_number(context: click.Context, parameter: click.Parameter, value: float) -> float:
     if math.isnan(value):
@@ -41,11 +43,11 @@ def _is_number(context: click.Context, parameter: click.Parameter, value: float)
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=click.FloatRange(LEAST_ALPHA, MOST_ALPHA),
     callback=_is_number,
     default=0.05,
     show_default=True,
-    help="How often a verdict may be given where there is no difference.",
+    help="How often a verdict may be given where there is no difference, as a fraction.",
 )
 @click.option(
     "--margin",
@@ -82,8 +84,9 @@ def compare(
 
     With one log, name two of its runs by --run-a and --run-b. The verdict is better, worse or
     INCONCLUSIVE; it needs both an exact test (p below alpha) and an interval of the paired difference
-    without 0. Scenarios are the units: the tasks of one session are not independent. The same logs and
-    the same seed give the same bytes.
+    without 0. Scenarios are the units: the tasks of one session are not independent. Of a scenario that
+    one run scored in more epochs, only as many count as the other has. The same logs and the same seed
+    give the same bytes; another version of scipy may move the last digits of an interval in the JSON.
 
     With --gate the exit code is 0 if B is better, or not worse by more than a margin above 0; else 1
     if it is worse and 4 if that is inconclusive. Runs that differ in their history, or in whether a

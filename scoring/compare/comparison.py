@@ -13,7 +13,7 @@ from math import lcm, sqrt
 from typing import Any, Literal
 
 from scoring.compare.pairs import LeftOut, Pair, Paired, Side, pair
-from scoring.compare.resampling import bootstrap, sign_flip
+from scoring.compare.resampling import RESAMPLES, bootstrap, sign_flip
 from scoring.metrics.clustered import Clustered
 from scoring.metrics.figures import Figure
 from scoring.metrics.passes import flip_rate, mean_rate
@@ -39,7 +39,10 @@ UNSEEN = "Wilson bound on what so few scenarios do not show"
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate over the pairs, with its 95 % interval; `successes` is None with several epochs."""
+    """A rate over the pairs and their epochs, with its 95 % interval.
+
+    `n` counts the pairs, whatever their epochs; `successes` is None with several.
+    """
 
     value: float | None
     n: int
@@ -88,12 +91,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was asked: `alpha` and `margin` are fractions."""
+    """What was asked: `alpha`, from 1e-6 to 0.5, and `margin` are fractions."""
 
     metric: Metric = "task"
     alpha: float = 0.05
     margin: float = 0.0
     seed: int = 0
+    resamples: int = RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,7 @@ def _level(
     """McNemar's test where each scenario is one pair of single outcomes; else whole scenarios are flipped."""
     filled = [pairs for pairs in clusters if pairs]
     pairs = [it for of_scenario in filled for it in of_scenario]
-    single = all(it.a.scored == it.b.scored == 1 for it in pairs)
+    single = all(it.a.scored == 1 for it in pairs)
     lost, gained = sum(it.change < 0 for it in pairs), sum(it.change > 0 for it in pairs)
     independent = pairs_are_scenarios and single
     difference: Difference | None = None
@@ -199,16 +203,17 @@ def _of_clusters(
     """p, difference, detectable difference; each scenario is resampled and flipped as a whole.
 
     The mean outcomes of a pair are fractions of its epochs, which are brought to one denominator:
-    the test is then on whole numbers.
+    the test is then on whole numbers. Why the signs may be flipped is said in `scoring.compare.pairs`.
     """
-    whole = lcm(*(it.a.scored * it.b.scored for pairs in clusters for it in pairs))
-    totals = [sum(it.change * (whole // (it.a.scored * it.b.scored)) for it in pairs) for pairs in clusters]
+    whole = lcm(*(it.a.scored for pairs in clusters for it in pairs))
+    totals = [sum(it.change * (whole // it.a.scored) for it in pairs) for pairs in clusters]
     sizes = [len(pairs) for pairs in clusters]
     value = sum(totals) / (whole * sum(sizes))
     found = bootstrap(
-        [(total / whole, size) for total, size in zip(totals, sizes, strict=True)],
+        list(zip(totals, (whole * size for size in sizes), strict=True)),
         alpha=settings.alpha,
         seed=settings.seed,
+        resamples=settings.resamples,
     )
     return (
         sign_flip(totals),

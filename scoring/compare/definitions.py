@@ -11,8 +11,8 @@ DEFINITIONS: Definitions = {
         "B - A",
         "rate",
         "The rate of B less that of A, over the pairs: Tasks or Sessions of the same Scenarios (by id and "
-        "hash) that were scored in both Runs. Its interval: Tango's score interval for Sessions played "
-        "once, else the percentiles of a bootstrap that draws Scenarios.",
+        "hash) that were scored in both Runs, in as many epochs of either. Its interval: Tango's score "
+        "interval for Sessions played once, else the percentiles of a bootstrap that draws Scenarios.",
         f"{_PAIRED}; T. Tango, Statistics in Medicine 17 (1998) 891-908",
     ),
     "p": Definition(
@@ -20,7 +20,7 @@ DEFINITIONS: Definitions = {
         "ratio",
         "How likely so large a difference is if the Runs are equal: exact McNemar for Sessions played once, "
         "else the exact sign-flip permutation test over the Scenarios' differences. Two-sided, no sampling.",
-        "Q. McNemar, Psychometrika 12 (1947) 153-157",
+        "Q. McNemar, Psychometrika 12 (1947) 153-157; R. A. Fisher, The Design of Experiments (1935), 21",
         "lower",
     ),
     "gained": Definition(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, fsum
 
 import numpy as np
 
 RESAMPLES = 10_000
+"""How many resamples a bootstrap draws."""
+
 CELLS = 1 << 20
 """The longest distribution of sums that is worked out to the unit."""
 
@@ -17,7 +20,9 @@ _BLOCK = 1 << 20
 def sign_flip(differences: Sequence[int]) -> float:
     """The exact two-sided p of the sign-flip permutation test on the sum of `differences`.
 
-    If A and B were the same, each difference would as soon have the other sign. The p is the share
+    If A and B were the same, each difference would as soon have the other sign: this must hold of
+    what is given here, as it does of means over as many epochs of either (see `scoring.compare.pairs`),
+    but not of a mean of ten less a single outcome, which is skewed. The p is the share
     of all 2^n choices of signs whose sum is at least as far from 0 as the one found; it is counted
     by adding one difference after another to the distribution of sums, never sampled, so it cannot
     be below 2 / 2^n for n differences other than 0.
@@ -39,25 +44,44 @@ def sign_flip(differences: Sequence[int]) -> float:
         chances[size:] += chances[:-size].copy()
         chances /= 2
     sums = np.abs(2 * np.arange(total + 1) - total)
-    return min(1.0, float(chances[sums >= observed - slack].sum()))
+    return min(1.0, fsum(chances[sums >= observed - slack]))
 
 
 def bootstrap(
-    clusters: Sequence[tuple[float, int]], *, alpha: float, seed: int, resamples: int = RESAMPLES
+    clusters: Sequence[tuple[int, int]], *, alpha: float, seed: int, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
     """The percentile interval at 1 - `alpha` of a ratio of totals, resampled by cluster.
 
-    `clusters` are (total of the differences, number of pairs > 0), at least one. The same seed gives
-    the same interval. Source: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993),
-    section 13.3; whole clusters as in A. C. Davison and D. V. Hinkley, Bootstrap Methods and their
-    Application (1997), section 3.8.
+    `clusters` are (numerator, denominator > 0) of a total, at least one: the differences of a Scenario
+    and how many there are, both in the same unit. Source: B. Efron and R. J. Tibshirani, An
+    Introduction to the Bootstrap (1993), section 13.3; whole clusters as in A. C. Davison and D. V.
+    Hinkley, Bootstrap Methods and their Application (1997), section 3.8.
+
+    The same seed gives the same interval to the last digit, on every machine and with every version of
+    numpy: sums are of whole numbers, and the draws are made of the integers of PCG64, the one stream
+    that numpy promises never to change (NEP 19; those of its distributions may).
     """
-    generator = np.random.default_rng(seed)
-    totals, pairs = (np.array(column, dtype=float) for column in zip(*clusters, strict=True))
-    groups, found = len(clusters), np.empty(resamples)
+    raw, groups = np.random.PCG64(seed), len(clusters)
+    # Whole numbers beyond what a double holds exactly are left to Python.
+    exact = groups * max(abs(it) for cluster in clusters for it in cluster) < 1 << 53
+    totals, counts = (
+        np.array(column, dtype=np.int64 if exact else object) for column in zip(*clusters, strict=True)
+    )
+    found: list[float] = []
     step = max(1, _BLOCK // groups)
     for start in range(0, resamples, step):
-        drawn = generator.integers(0, groups, size=(min(step, resamples - start), groups))
-        found[start : start + step] = totals[drawn].sum(axis=1) / pairs[drawn].sum(axis=1)
-    low, high = np.quantile(found, [alpha / 2, 1 - alpha / 2])
-    return float(low), float(high)
+        size = min(step, resamples - start)
+        # The upper 32 bits, as a share of the groups: none is likelier than another by more than 2^-32.
+        shares = raw.random_raw(size * groups) >> np.uint64(32)
+        drawn = (shares * np.uint64(groups) >> np.uint64(32)).astype(np.intp).reshape(size, groups)
+        found += (totals[drawn].sum(axis=1) / counts[drawn].sum(axis=1)).tolist()
+    found.sort()
+    return _quantile(found, alpha / 2), _quantile(found, 1 - alpha / 2)
+
+
+def _quantile(ascending: Sequence[float], probability: float) -> float:
+    """Linear between the two values beside it: definition 7 of R. J. Hyndman and Y. Fan (1996)."""
+    place = probability * (len(ascending) - 1)
+    below = floor(place)
+    low, high = ascending[below], ascending[min(below + 1, len(ascending) - 1)]
+    return low + (place - below) * (high - low)

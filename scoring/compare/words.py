@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ TITLES: Mapping[Metric, str] = {"task": "task accuracy", "session": "session acc
 NAMES_SHOWN = 5
 NAME_LENGTH = 40
 VALUE_LENGTH = 30
+
+_STEP = re.compile(r"\Astep ([0-9]{1,9}): ")
 
 
 def headline(comparison: Comparison) -> str:
@@ -72,6 +75,13 @@ def pairing(comparison: Comparison) -> Iterator[str]:
     for metric in TITLES:
         if levels[metric].left_out.either:
             yield _left_out(levels[metric].left_out, metric)
+    for metric in TITLES:
+        left_out = levels[metric].left_out
+        if left_out.epochs_a or left_out.epochs_b:
+            yield (
+                f"{metric.capitalize()} epochs left out so that both sides have as many: "
+                f"{left_out.epochs_a} in A, {left_out.epochs_b} in B."
+            )
     for what, names in (
         ("Only in A", paired.only_a),
         ("Only in B", paired.only_b),
@@ -115,8 +125,9 @@ def verdict_of(outcome: Outcome) -> str:
 
 
 def reason_of(pair: Pair) -> str:
-    """Why the worse side is wrong."""
-    return visible((pair.b if pair.change < 0 else pair.a).reason or "-")
+    """Why the worse side is wrong. Steps count from 1 here, from 0 in a verdict."""
+    reason = (pair.b if pair.change < 0 else pair.a).reason or "-"
+    return visible(_STEP.sub(lambda found: f"step {int(found[1]) + 1}: ", reason, count=1))
 
 
 def points(fraction: float) -> str:

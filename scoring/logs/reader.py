@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from scenarios.load import ScenarioError, parse_record
 from scenarios.replies import read_reply
+from scenarios.text import visible
 from scenarios.types import Reply, Scenario
 from scoring.types import AGENT_STOPPED, NOT_REACHED, STOPPED, TaskTrajectory, Trajectory
 
@@ -37,7 +38,10 @@ _Result = TypeVar("_Result")
 
 
 class LogError(Exception):
-    """A log that cannot be read. One line: what, where, how to mend."""
+    """A log that cannot be read. One line: what, where, how to mend; fit to be shown."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,8 @@ def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result
         if "not a database" in str(error):
             raise LogError(f"{path}: is not a SQLite database, so not a log") from error
         raise LogError(f"{path}: cannot be read as a log ({error})") from error
-    except json.JSONDecodeError as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        # Whatever a file holds in place of what was written there, it is the file's fault.
         raise LogError(
             f"{path}: is damaged ({error}): what is stored in it is not what was written"
         ) from error
@@ -181,10 +186,11 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 def _runs(connection: sqlite3.Connection) -> list[RunInfo]:
     found = []
     for run_id, name, created_at, config, sessions in connection.execute(_RUNS).fetchall():
-        models = [model for (model,) in connection.execute(_MODELS, (run_id,))]
-        found.append(
-            RunInfo(run_id, created_at, json.loads(config), sessions, ", ".join(models) or None, name)
-        )
+        models = [str(model) for (model,) in connection.execute(_MODELS, (run_id,))]
+        settings = json.loads(config)
+        if not isinstance(settings, dict):
+            raise TypeError(f"the configuration of run {run_id} is no JSON object")
+        found.append(RunInfo(run_id, created_at, settings, sessions, ", ".join(models) or None, name))
     return found
 
 

@@ -38,6 +38,7 @@ _SCHEMA = (
     scorer_version TEXT NOT NULL,
     config_hash TEXT NOT NULL,  -- sha256 of the run's configuration
     label TEXT,                 -- null: not scored, for the reason
+    verdict TEXT,               -- of live runs, and where a wrong step does not end its task
     rule TEXT,                  -- the first that was broken
     reason TEXT,
     error_class TEXT,
@@ -118,6 +119,7 @@ def _verdicts(report: RunReport) -> dict[VerdictKey, Verdict]:
                 scorer_version=versions[scorer],
                 config_hash=config,
                 label=score.label,
+                verdict=score.verdict,
                 rule=None if score.evidence is None else _text(score.evidence.rule),
                 reason=None if score.reason is None else _text(score.reason),
                 error_class=None if error_class is None else error_class.name,

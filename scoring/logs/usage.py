@@ -69,6 +69,8 @@ def read_usage(connection: sqlite3.Connection, run_id: str) -> Usage:
     run = {"run": run_id}
     found = _Found()
     for row in connection.execute(_EXCHANGES, run):
+        if not all(it is None or isinstance(it, int | float) for it in row[-4:]):
+            raise TypeError("tokens or times of an exchange are no numbers")
         found.take(row)
     (sessions,) = connection.execute(_SESSIONS, run).fetchone()
     return Usage(

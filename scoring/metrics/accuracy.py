@@ -108,6 +108,14 @@ DEFINITIONS: Definitions = {
         "Step counts. Without an interval: the Steps of one Task are not draws of their own.",
         "released calc_accuracy, progress_info",
     ),
+    "unscored_tasks": Definition(
+        "Tasks not scored",
+        "count",
+        "Tasks that are in no rate, for a reason that is not the agent's: the provider failed, or they were "
+        "not played. n counts all Tasks.",
+        "own definition",
+        "lower",
+    ),
 }
 
 
@@ -186,10 +194,14 @@ def core_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
     counts = count(sessions)
     parts = [count(group) for group in groups.values()]
     repeated = any(len(group) > 1 for group in groups.values())
+    left_out = unscored(sessions)
     return [
-        _core_figure(section, row, totals, [part[section].get(row, (0, 0)) for part in parts], repeated)
-        for section in SECTIONS
-        for row, totals in counts[section].items()
+        *(
+            _core_figure(section, row, totals, [part[section].get(row, (0, 0)) for part in parts], repeated)
+            for section in SECTIONS
+            for row, totals in counts[section].items()
+        ),
+        Figure("unscored_tasks", None, left_out.tasks if left_out.all_tasks else None, left_out.all_tasks),
     ]
 
 

@@ -11,12 +11,12 @@ from typing import Any
 from scenarios.assign import parse_arguments
 from scenarios.labels import multi_tool_label
 from scenarios.strict.arguments import Rules, judge_call
+from scenarios.strict.rulebooks import rulebook_of
 from scenarios.types import Node, Scenario, Task, ToolCall
 from scoring.metrics.accuracy import SEQUENTIAL, is_whole
 from scoring.metrics.figures import Definition, Definitions, Figure
 from scoring.metrics.rates import mean, rate_of_tasks, share, total
 from scoring.types import CORRECT, SessionScore, Trajectory
-from scoring.verdicts.strict import rulebook_of
 
 REDUNDANT, REDUNDANT_EACH, REDUNDANT_RATE = (
     "redundant_calls",
@@ -67,6 +67,7 @@ DEFINITIONS: Definitions = {
         text=f"Tasks done in more Steps than the least number, over {_AT_ONCE}.",
         source=f"{OWN}, after the paper's optimal path rate, which counts failed Tasks too",
         better="lower",
+        by_verdict=True,
     ),
     LOST: Definition(
         title="Steps lost",
@@ -74,6 +75,7 @@ DEFINITIONS: Definitions = {
         text=f"Mean number of Steps above the least, over {_AT_ONCE}.",
         source=OWN,
         better="lower",
+        by_verdict=True,
     ),
     BATCHES: Definition(
         title="Replies with several calls",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scoring.metrics.figures import Better, Definition, Definitions, Unit
 
 _LOG = "the log"
@@ -14,6 +16,10 @@ def _less(
     title: str, unit: Unit, text: str, source: str = _LOG, better: Better | None = "lower"
 ) -> Definition:
     return Definition(title, unit, text, source, better)
+
+
+def _of_correct(title: str, unit: Unit, text: str, source: str = _LOG) -> Definition:
+    return replace(_less(title, unit, text, source), by_verdict=True)
 
 
 DEFINITIONS: Definitions = {
@@ -29,14 +35,14 @@ DEFINITIONS: Definitions = {
         "Tool calls made, over the tasks that were played to their end and have at least one step; n counts "
         "these tasks.",
     ),
-    "steps_over_optimal": _less(
+    "steps_over_optimal": _of_correct(
         "Steps over optimal path",
         "ratio",
         "Steps taken in the correct tasks, over the least number that they can be done in, both summed; 1 is "
         "the shortest way. n counts the correct tasks.",
         _OPTIMAL,
     ),
-    "calls_over_reference": _less(
+    "calls_over_reference": _of_correct(
         "Calls over reference",
         "ratio",
         "Tool calls made in the correct tasks whose reference has any, over the calls of these references, "
@@ -64,7 +70,7 @@ DEFINITIONS: Definitions = {
         "these told for every step; n counts these tasks.",
         _USAGE,
     ),
-    "tokens_over_optimal": _less(
+    "tokens_over_optimal": _of_correct(
         "Tokens over optimal path (estimate)",
         "ratio",
         "Tokens of all steps of the correct tasks, over what the least number of steps would have taken at "
@@ -127,14 +133,14 @@ DEFINITIONS: Definitions = {
         "step; n counts these tasks.",
         _PRICES,
     ),
-    "cost_per_correct_task": _less(
+    "cost_per_correct_task": _of_correct(
         "Cost per correct task",
         "money",
         "Cost of all calls, those for wrong and unfinished tasks included, over the correct tasks; n counts "
         "these. None if the tokens of any step are unknown.",
         _PRICES,
     ),
-    "cost_over_optimal": _less(
+    "cost_over_optimal": _of_correct(
         "Cost over optimal path (estimate)",
         "ratio",
         "As tokens over optimal path, with the cost of the steps in place of their tokens. n counts the "

@@ -18,6 +18,7 @@ class Definition:
 
     `title` is its row in a table; `text` one or two sentences that say what is counted over what;
     `source` the paper's section or what else the definition comes from; `better` None where neither is.
+    `by_verdict` says that it looks at correct Tasks, so that each scorer has its own.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Definition:
     text: str
     source: str
     better: Better | None = "higher"
+    by_verdict: bool = False
 
 
 Definitions = Mapping[str, Definition]

@@ -68,7 +68,7 @@ def pass_figures(sessions: Sequence[SessionScore]) -> list[Figure]:
     """pass^k and pass@k for Sessions and for Tasks, in groups "1" to "k"; the flip rate.
 
     k = 1 is always there, without a value where nothing was scored. Intervals are over scenarios,
-    as `clustered` has them: how another choice of scenarios would change the figure.
+    as `mean_rate` has them: how another choice of scenarios would change the figure.
     """
     of_sessions, of_tasks = session_counts(sessions), task_counts(sessions)
     return [
@@ -112,11 +112,15 @@ def task_counts(sessions: Sequence[SessionScore]) -> Counts:
 def mean_rate(counts: Counts) -> Clustered:
     """The mean over all (part, whole) of part / whole, clustered by Scenario.
 
-    Brought to one denominator, the mean of fractions is a rate of whole numbers.
+    Brought to one denominator, the mean of fractions is a rate of whole numbers. Its interval takes
+    each Session or Task for one draw at most, however many epochs it has: epochs make the fraction of
+    a scenario more certain, but scenarios that agree by chance are no proof that others would. With
+    many epochs of scenarios that are alike it is wider than need be.
     """
     whole = lcm(*(n for units in counts.values() for _, n in units))
     return clustered(
-        [(sum(part * (whole // n) for part, n in units), whole * len(units)) for units in counts.values()]
+        [(sum(part * (whole // n) for part, n in units), whole * len(units)) for units in counts.values()],
+        draws=sum(map(len, counts.values())),
     )
 
 

@@ -24,8 +24,9 @@ DEFINITIONS: Definitions = {
     PROGRESS: Definition(
         title="Progress, in nodes",
         unit="rate",
-        text="Nodes of the Reference that were done before a Task ended, over all its nodes (calls, "
-        "questions and the closing text), in Tasks labelled Sequential or Mixed; a correct Task has all. "
+        text="Nodes of the Reference that a Task did before its first wrong Step, with the right calls of "
+        "that Step, over all its nodes (calls, questions and the closing text), in Tasks labelled Sequential "
+        "or Mixed; a correct Task has all. "
         "Without interval, as the nodes of one Task are not draws of their own.",
         source="arXiv 2604.06185: accomplish progress rate, the proportion of successful nodes; the "
         "released code counts steps instead",

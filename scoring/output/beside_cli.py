@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,25 @@ if TYPE_CHECKING:
     from scoring.report import RunReport
 
 
-def beside(reports: Sequence[RunReport], baseline: Path | None, *, leaderboard: bool) -> None:
-    """Prints it. Raises InputError for a baseline that cannot be read."""
-    for report in reports:
-        if leaderboard:
-            click.echo("\n" + _published(report, baseline), nl=False)
-        if baseline is not None:
-            click.echo("\n" + _compared(report, baseline), nl=False)
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What was asked for: published figures; a baseline's log, and which of its runs."""
+
+    leaderboard: bool
+    baseline: Path | None
+    baseline_run: str | None
+
+    @property
+    def wanted(self) -> bool:
+        return self.leaderboard or self.baseline is not None
+
+    def print(self, reports: Sequence[RunReport]) -> None:
+        """Raises InputError for a baseline that cannot be read."""
+        for report in reports:
+            if self.leaderboard:
+                click.echo("\n" + _published(report, self.baseline), nl=False)
+            if self.baseline is not None:
+                click.echo("\n" + _compared(report, self.baseline, self.baseline_run), nl=False)
 
 
 def _published(report: RunReport, baseline: Path | None) -> str:
@@ -40,17 +53,20 @@ def _published(report: RunReport, baseline: Path | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _compared(report: RunReport, baseline: Path) -> str:
-    """The run as candidate, under its first scorer."""
+def _compared(report: RunReport, baseline: Path, baseline_run: str | None) -> str:
+    """The run as candidate, under its first scorer that is not experimental."""
     from scoring.compare.cli import side
     from scoring.compare.comparison import Settings, compare
     from scoring.compare.pairs import Side
     from scoring.compare.text import table
     from scoring.logs.reader import LogError
+    from scoring.verdicts.scorers import EXPERIMENTAL
 
-    scored = report.scored[0]
+    scored = next((it for it in report.scored if it.scorer.name not in EXPERIMENTAL), None)
+    if scored is None:
+        raise InputError("--baseline: nothing is compared by an experimental scorer: name another --scorer")
     try:
-        a = side(baseline, None, "--run", scored.scorer)
+        a = side(baseline, baseline_run, "--baseline-run", scored.scorer)
     except LogError as error:
         raise InputError(str(error)) from error
     b = Side(report.log, report.run, report.model, report.config, scored.sessions)

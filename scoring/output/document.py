@@ -16,7 +16,7 @@ from scoring.metrics import accuracy
 from scoring.metrics.figures import Figure
 from scoring.modes import Modes
 from scoring.report import RunReport, Scored, TaskRow, task_rows
-from scoring.types import JSON, Evidence, SessionScore, StepScore, TaskScore
+from scoring.types import JSON, Evidence, Nearest, SessionScore, StepScore, TaskScore
 from scoring.verdicts.wildtoolbench import NAME as RELEASED
 
 UNSAYABLE = 200
@@ -40,6 +40,7 @@ def document(report: RunReport) -> JSON:
         "figures": figures_document(report.figures),
         "currency": report.currency,
         "notes": list(report.notes),
+        "judged_by": report.judged_by,
         "null_agents": [asdict(agent) for agent in report.null_agents],
         "findings": [asdict(finding) for finding in report.findings],
         "writes": [asdict(finding) for finding in report.writes],
@@ -92,7 +93,7 @@ def evidence_document(evidence: Evidence) -> JSON:
         "rule": evidence.rule,
         "message": evidence.message,
         "allowed": [list(names) for names in evidence.allowed],
-        "nearest": None if evidence.nearest is None else asdict(evidence.nearest),
+        "nearest": None if evidence.nearest is None else _nearest(evidence.nearest),
         "call": evidence.call,
         "tool": evidence.tool,
         "faults": [
@@ -100,6 +101,10 @@ def evidence_document(evidence: Evidence) -> JSON:
             for fault in evidence.faults
         ],
     }
+
+
+def _nearest(nearest: Nearest) -> JSON:
+    return {field.name: _plain(getattr(nearest, field.name)) for field in fields(nearest)}
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from scenarios.text import clip, visible
+from scoring.gates import Outcome, outcome_lines
 from scoring.output.document import evidence_document
 from scoring.output.evidence_text import evidence_line
 from scoring.report import RunReport, Scored, TaskRow, task_rows
@@ -25,16 +26,16 @@ WRONG = "wrong"
 _LINE = 300
 
 
-def junit_text(reports: Sequence[RunReport], scorer: str | None = None) -> str:
-    """One XML document for all Runs, by the verdicts of `scorer`; by default those of the first.
+def junit_text(reports: Sequence[RunReport], outcomes: Sequence[Outcome] = ()) -> str:
+    """One XML document for all Runs, by the verdicts of the first scorer; a suite for the thresholds.
 
-    There are no times: what a Task took is the provider's. Raises ValueError if a Run is not scored
-    by `scorer`.
+    There are no times: what a Task took is the provider's.
     """
     root = ElementTree.Element("testsuites", {"name": "wildproxy score"})
     for report in reports:
-        scored = _scored(report, scorer)
-        root.extend(_suite(report, scored, rows) for rows in _by_session(report))
+        root.extend(_suite(report, report.scored[0], rows) for rows in _by_session(report))
+    if outcomes:
+        root.append(_thresholds(outcomes))
     totals = {
         what: sum(int(suite.get(what, 0)) for suite in root) for what in ("tests", "failures", "errors")
     }
@@ -44,13 +45,26 @@ def junit_text(reports: Sequence[RunReport], scorer: str | None = None) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _scored(report: RunReport, scorer: str | None) -> Scored:
-    if scorer is None:
-        return report.scored[0]
-    for scored in report.scored:
-        if scored.scorer.name == scorer:
-            return scored
-    raise ValueError(f"run {report.run} is not scored by {scorer}")
+def _thresholds(outcomes: Sequence[Outcome]) -> ElementTree.Element:
+    counts = {
+        "tests": len(outcomes),
+        "failures": sum(it.passed is False for it in outcomes),
+        "errors": sum(it.passed is None for it in outcomes),
+        "skipped": 0,
+    }
+    suite = ElementTree.Element("testsuite", {"name": "thresholds", **{k: str(v) for k, v in counts.items()}})
+    for it, line in zip(outcomes, outcome_lines(outcomes), strict=True):
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            {"classname": "thresholds", "name": _line(f"--fail-{it.gate.kind} {it.gate.key}")},
+        )
+        if it.passed is not True:
+            kind, attributes = "failure", {"type": "threshold", "message": _line(line)}
+            if it.passed is None:
+                kind, attributes = "error", attributes | {"type": NOT_SCORED}
+            ElementTree.SubElement(case, kind, attributes)
+    return suite
 
 
 def _by_session(report: RunReport) -> list[list[TaskRow]]:

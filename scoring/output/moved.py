@@ -30,6 +30,7 @@ class Verdict:
     scorer_version: str
     config_hash: str
     label: str | None
+    verdict: str | None
     rule: str | None
     reason: str | None
     error_class: str | None
@@ -41,11 +42,12 @@ class Verdict:
 
     @property
     def told(self) -> str:
-        """`correct`, `error (args.number, param_value)`."""
+        """`correct`, `error (args.number, param_value)`, and a live verdict: `error, wrong`."""
         details = [it for it in (self.rule, self.error_class) if it is not None]
         if self.label == CORRECT and not self.is_optimal:
             details.append("not optimal")
-        return (self.label or "not scored") + (f" ({', '.join(details)})" if details else "")
+        said = ", ".join(dict.fromkeys(it for it in (self.label or "not scored", self.verdict) if it))
+        return said + (f" ({', '.join(details)})" if details else "")
 
     @property
     def place(self) -> str:

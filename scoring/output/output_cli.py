@@ -74,7 +74,7 @@ def _for_programs(reports: Sequence[RunReport], output_format: str, outcomes: Se
         return markdown_text(reports, outcomes).encode()
     from scoring.output.junit import junit_text
 
-    return junit_text(reports).encode()
+    return junit_text(reports, outcomes).encode()
 
 
 def _json(reports: Sequence[RunReport], outcomes: Sequence[Outcome]) -> bytes:

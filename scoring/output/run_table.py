@@ -9,7 +9,7 @@ from scoring.metrics import accuracy
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
-from scoring.output.evidence_text import disagreement_lines, evidence_lines
+from scoring.output.evidence_text import disagreement_lines, evidence_lines, write_lines
 from scoring.output.tables import (
     GAP,
     align,
@@ -28,16 +28,19 @@ from scoring.verdicts.live import LiveFigures, count_findings
 
 FINDINGS = "Findings (the agent's own history)"
 REASON_LENGTH = 100
-SECTIONS = (
-    "accuracy_by_label",
-    "accuracy_by_position",
+SHOWN = 5
+"""Lines of a list, unless all are asked for."""
+
+SECTIONS = ("accuracy_by_label", "accuracy_by_position", "optimal_path_rate", "progress_nodes")
+MORE_SECTIONS = (
     "accuracy_by_subtype",
-    "optimal_path_rate",
     "progress_released",
-    "progress_nodes",
+    "accuracy_by_kind_changes",
+    "accuracy_by_half_changes",
 )
-MORE_SECTIONS = ("accuracy_by_kind_changes", "accuracy_by_half_changes")
-PASSES = ("pass_hat_k", "pass_at_k", "task_pass_hat_k", "task_pass_at_k", "flip_rate")
+PASSES = ("pass_hat_k", "task_pass_hat_k", "flip_rate")
+MORE_PASSES = ("pass_at_k", "task_pass_at_k")
+OF_CORRECT = tuple(name for name, it in DEFINITIONS.items() if it.by_verdict)
 NOTES = (
     "Intervals: 95 %, Wilson; over tasks, those of one scenario are taken as a cluster, and there is none",
     "over a single one. What each figure means: docs/metrics.md.",
@@ -51,14 +54,17 @@ def run_table(report: RunReport, *, verbose: bool = False) -> str:
     blocks = [
         [] if report.modes.banner is None else [report.modes.banner],
         pairs(_header(report)),
+        _unscored(report),
         _rates(report, verbose),
         *_live_blocks(report),
         _never_parallel(report),
         _error_lines(report),
+        _of_correct(report),
         [*_quantities(report, verbose), *map(visible, report.notes)],
-        disagreement_lines(report, None if verbose else 5),
+        write_lines(report, None if verbose else SHOWN),
+        disagreement_lines(report, None if verbose else SHOWN),
         evidence_lines(report) if verbose else [],
-        [*_unscored(report), *NOTES],
+        list(NOTES),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -70,8 +76,14 @@ def _header(report: RunReport) -> dict[str, str]:
         "Log": visible(report.log),
         "Run": visible(report.run),
         "Model": visible(report.model or "-"),
+        **{
+            name.capitalize(): clip(visible(str(report.config[name])), REASON_LENGTH)
+            for name in ("agent", "provider")
+            if report.config.get(name)
+        },
         **_shown_modes(report),
         "Scenarios": f"{scenarios} ({sessions} {plural(sessions, 'session')})",
+        **({"Judged by": visible(report.judged_by)} if report.judged_by else {}),
         "Scorers": ", ".join(f"{it.scorer.name} {it.scorer.version}" for it in report.scored),
     }
 
@@ -99,7 +111,7 @@ def _rates(report: RunReport, verbose: bool) -> list[str]:
     rows += _null_rows(report)
     sections = SECTIONS + (MORE_SECTIONS if verbose else ())
     if any(session.epoch > 1 for session in report.sessions):
-        sections += PASSES
+        sections += PASSES + (MORE_PASSES if verbose else ())
     for name in sections:
         keys = dict.fromkeys(key for found in figures for key in found if key.partition("[")[0] == name)
         if list(keys) == [name]:
@@ -218,6 +230,22 @@ def _error_lines(report: RunReport) -> list[str]:
     return _side_by_side(
         [it.scorer.name for it in report.scored], [_title("Errors, of the failed tasks"), *rows]
     )
+
+
+def _of_correct(report: RunReport) -> list[str]:
+    """What correct Tasks took, against the optimal path; each scorer has its own."""
+    figures = [{figure.name: figure for figure in scored.figures} for scored in report.scored]
+    rows = []
+    for name in OF_CORRECT:
+        found = [of.get(name) or Figure(name, None, None, 0) for of in figures]
+        if any(it.n for it in found):
+            unit = DEFINITIONS[name].unit
+            cells = [cell for it in found for cell in (quantity(it, unit, report.currency), f"n = {it.n}")]
+            rows.append((f"  {DEFINITIONS[name].title}", *cells))
+    if not rows:
+        return []
+    names = [cell for it in report.scored for cell in (it.scorer.name, "")]
+    return align([("Correct tasks", *names), *rows])
 
 
 def _quantities(report: RunReport, verbose: bool) -> list[str]:

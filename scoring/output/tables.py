@@ -67,7 +67,7 @@ def quantity(figure: Figure, unit: Unit, currency: str | None = None) -> str:
         case "ratio":
             return f"{figure.value:.2f}"
         case "money":
-            return f"{figure.value:.4f} {visible(currency or '')}".rstrip()
+            return f"{figure.value:.4g} {visible(currency or '')}".rstrip()
     return f"{figure.value:,.0f}" if float(figure.value).is_integer() else f"{figure.value:,.2f}"
 
 

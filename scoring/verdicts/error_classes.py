@@ -1,7 +1,7 @@
 """Why a Task failed: one class of the published error table for each failed Task.
 
 The benchmark names nine classes and releases no code for them. The rules are those of the analysis code
-that was released with its predecessor (facts: "Error taxonomy"), in its order: of the rules that
+that was released with its predecessor (facts: section 1, "Error classes"), in its order: of the rules that
 match, the first decides. What that table has no column for is `unclassified`, and says in `detail` what
 it is. Readings of what the rules leave open:
 
@@ -13,9 +13,11 @@ it is. Readings of what the rules leave open:
   ask, mostly a Call Error); so is a reply that is empty, and a call that comes out of order.
 - An undeclared key is a Param Hallucination, as in the full published table; the short one counts it as a
   Param Type Error. Its `detail` is `undeclared_key`.
-- A wrong type is one other than the Reference's, integers and floats being one, or what the released
-  checker says of it. A value that the Reference has and the call lacks is a Param Value Error.
-- Of several wrong calls of the wrong Step all are looked at where the scorer names them all.
+- A wrong type is one other than the Reference's, integers and floats being one, and for the scorer
+  `wildtoolbench` also what the released checker calls one: 1 for 1.0. A value that the Reference has and
+  the call lacks is a Param Value Error.
+- Of several wrong calls of the wrong Step all are looked at for `wildtoolbench`, whose checks name them
+  all, and for other scorers the one that the evidence is about.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from scenarios import arguments as released
-from scenarios.history import encode
-from scenarios.types import ASK, Node, Reply, Task, Tool
+from scenarios.types import ASK, Node, Reply, Task, Tool, ToolCall
 from scoring.metrics.figures import Definition, Definitions, Figure
 from scoring.metrics.rates import rate_of_tasks
 from scoring.types import CORRECT, NOT_REACHED, Evidence, StepScore, TaskScore, TaskTrajectory
 from scoring.verdicts.error_parameters import CallFaults, faults_of
+from scoring.verdicts.released_evidence import pairs
 
 UNCLASSIFIED = "unclassified"
 
@@ -79,8 +81,8 @@ DEFINITIONS: Definitions = {
 }
 
 _PARAMETER_CLASSES: Mapping[str, tuple[str, str | None]] = {
-    "invalid_json": (UNCLASSIFIED, "invalid_json"),
     "crash": (UNCLASSIFIED, "crash"),
+    "invalid_json": (UNCLASSIFIED, "invalid_json"),
     "required_missing": (UNCLASSIFIED, "required_missing"),
     "undeclared_key": ("param_hallucination", "undeclared_key"),
     "type": ("param_type", None),
@@ -98,6 +100,12 @@ _SAID_BY_CHECKER = (
 )
 """Parts of the released checker's messages, and what they say is wrong."""
 
+_OF_RELEASED = "released."
+"""How the rules begin by which the released scorer's Steps are wrong."""
+
+_OF_ARGUMENTS = ("args.", "published.args.")
+"""How the rules of other scorers begin by which the arguments of a call are wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorClass:
@@ -110,24 +118,23 @@ class ErrorClass:
 def classify(
     tools: Sequence[Tool], task: Task, played: TaskTrajectory, score: TaskScore
 ) -> ErrorClass | None:
-    """The class of a failed Task, whichever scorer scored it; None for a correct or unscored one."""
+    """The class of a failed Task, whichever scorer scored it; None for a correct or unscored one.
+
+    A score without evidence is taken for one that `scoring.verdicts.wildtoolbench` made.
+    """
     if score.label is None or score.label == CORRECT:
         return None
-    if played.ending == NOT_REACHED:
-        return ErrorClass(UNCLASSIFIED, "not_reached")
+    evidence, replies = score.evidence, (*played.replies, Reply(None))
     wrong = next((step for step in score.steps if step.verdict != CORRECT), None)
-    faults: list[CallFaults] = []
-    if score.evidence is not None:
-        at = score.evidence.step
-        faults = _faults_in_evidence(tools, task.nodes, played.replies, score.evidence)
-    elif wrong is not None:
-        at = wrong.step
-        faults = _faults_in_checks(tools, task.nodes, played.replies, wrong)
-    else:
-        return ErrorClass(UNCLASSIFIED, "no_evidence")
+    if played.ending == NOT_REACHED or (evidence is None and wrong is None):
+        return ErrorClass(UNCLASSIFIED, "not_reached")
+    if wrong is not None and (evidence is None or evidence.rule.startswith(_OF_RELEASED)):
+        at, faults = wrong.step, _faults_in_checks(tools, task.nodes, replies[wrong.step].calls, wrong)
+    elif evidence is not None:
+        at, faults = evidence.step, _faults_in_evidence(tools, replies[evidence.step].calls, evidence)
     if faults:
         return _by_parameters(faults)
-    return _by_names(tools, task.nodes, (*played.replies, Reply(None))[: at + 1])
+    return _by_names(tools, task.nodes, replies[: at + 1])
 
 
 def error_figures(failed: Sequence[tuple[str, ErrorClass]]) -> list[Figure]:
@@ -170,34 +177,31 @@ def _by_parameters(faults: Iterable[CallFaults]) -> ErrorClass:
 
 
 def _faults_in_evidence(
-    tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply], evidence: Evidence
+    tools: Sequence[Tool], calls: Sequence[ToolCall], evidence: Evidence
 ) -> list[CallFaults]:
     """What is wrong with the arguments of the call to blame; nothing where the names are to blame."""
     nearest = evidence.nearest
-    if not evidence.faults and not evidence.rule.startswith("args."):
+    if evidence.call is None or nearest is None or not evidence.rule.startswith(_OF_ARGUMENTS):
         return []
-    calls = replies[evidence.step].calls if evidence.step < len(replies) else ()
-    if evidence.call is None or evidence.call >= len(calls) or nearest is None:
-        return [frozenset({"value"})]
     call = calls[evidence.call]
-    expected = nodes[nearest.node].arguments if nearest.arguments is None else nearest.arguments
-    return [faults_of(_parameters(tools, call.name), call.arguments, expected, evidence.faults)]
+    return [
+        faults_of(_parameters(tools, call.name), call.arguments, nearest.arguments or {}, evidence.faults)
+    ]
 
 
 def _faults_in_checks(
-    tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply], step: StepScore
+    tools: Sequence[Tool], nodes: Sequence[Node], calls: Sequence[ToolCall], step: StepScore
 ) -> list[CallFaults]:
-    """What is wrong with each wrong call; the checks are in the released order of pairing."""
+    """What is wrong with each wrong call; nothing where the names are to blame."""
     if not step.checks:
         return []
-    calls = replies[step.step].calls
-    if len(step.checks) != len(calls):
-        return [_said(check) or frozenset({"value"}) for check in step.checks if check != CORRECT]
-    expected = sorted((nodes[i] for i in step.nodes), key=lambda node: (node.name, encode(node.arguments)))
-    given = sorted(calls, key=lambda call: (call.name, str(call.arguments)))
+    paired = pairs(nodes, calls, step)
+    if paired is None:
+        return [frozenset({"crash"})]
     return [
-        _said(check) | faults_of(_parameters(tools, call.name), call.arguments, node.arguments)
-        for check, call, node in zip(step.checks, given, expected, strict=True)
+        _said(check)
+        | faults_of(_parameters(tools, calls[call].name), calls[call].arguments, nodes[node].arguments)
+        for check, (call, node) in zip(step.checks, paired, strict=True)
         if check != CORRECT
     ]
 

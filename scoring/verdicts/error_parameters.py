@@ -25,7 +25,8 @@ def faults_of(
     `found` are the faults that a scorer names: parameters that none of them is about are left out.
     """
     given = {} if arguments is None else parse_arguments(arguments)
-    if given is None or any(fault.rule in _UNREADABLE for fault in found):
+    unread = given is None and arguments.strip() != "null"
+    if unread or any(fault.rule in _UNREADABLE for fault in found):
         return frozenset({"invalid_json"})
     if not isinstance(given, dict):
         return frozenset({"type"})

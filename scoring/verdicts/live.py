@@ -48,7 +48,7 @@ DEFINITIONS: Definitions = {
         "own definition",
     ),
     "live_redundant_calls": Definition(
-        "Redundant calls",
+        "Calls answered again",
         "count",
         "Calls that were told again what the agent knew already, in all Tasks with a verdict.",
         "own definition",

@@ -1,11 +1,11 @@
 """An experimental reconstruction of how the published table was scored: looser on arguments than the release.
 
-The table cannot have been made with the released argument checker (facts: "Published scores were NOT
-made by the released argument checker"): it counts far fewer argument errors than that does, and
-progress rates that the released metric cannot give. The rules here are those of the analysis code that
-was released with the benchmark's predecessor, C3-Benchmark. That they are the ones is an inference.
+The table cannot have been made with the released argument checker (facts: section 1, "Published
+scores"): it counts far fewer argument errors than that does, and progress rates that the released
+metric cannot give. The rules here are those of the analysis code that was released with the
+benchmark's predecessor, C3-Benchmark. That they are the ones is an inference.
 
-- Names decide as in `scoring.verdicts.wildtoolbench`.
+- Names decide as in `scoring.verdicts.wildtoolbench`, and have the same evidence.
 - Arguments are looked at where the names were right to the end. Calls are paired with nodes of their
   name over the whole Task, one call after another, each with the node left that it agrees with best.
   A call is right where the mean score of its arguments (`published_arguments`) is 0.7 or more.
@@ -16,13 +16,14 @@ was released with the benchmark's predecessor, C3-Benchmark. That they are the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scenarios.history import as_sent
 from scenarios.reference import depth
 from scenarios.types import Node, Reply, Tool, ToolCall
 from scoring.types import CORRECT, ERROR, Evidence, Nearest, SessionScore, StepScore, TaskScore, Trajectory
+from scoring.verdicts import released_evidence
 from scoring.verdicts.published_arguments import CallScore, score_arguments
 from scoring.verdicts.wildtoolbench import ARGUMENT_ERROR, Played, play, score_each
 
@@ -36,8 +37,13 @@ NOTE = (
 THRESHOLD = 0.7
 """The least mean score of a call's arguments that is right."""
 
-RULE = "args.score"
-"""The rule id of a call whose arguments score less."""
+RULE = "published.args.score"
+
+RULES: Mapping[str, str] = {
+    RULE: f"The mean score of the call's arguments is less than {THRESHOLD}; a required one that is missing, "
+    "or arguments that are no JSON object, make it 0.",
+}
+"""Rule id -> what it says. Those of names are among `released_evidence.RULES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,10 @@ class _Paired:
 
 def score_session(trajectory: Trajectory) -> SessionScore:
     """Scores each Task of a Session; one that was not played to its end is left unscored."""
-    return score_each(trajectory, score_task)
+    session = score_each(trajectory, score_task)
+    played = zip(trajectory.scenario.tasks, trajectory.tasks, session.tasks, strict=True)
+    tasks = tuple(_explained(task.nodes, done.replies, score) for task, done, score in played)
+    return replace(session, tasks=tasks)
 
 
 def score_task(
@@ -80,7 +89,7 @@ def score_task(
     pairs = _pair(tools, nodes, played) if played.closed else []
     steps = tuple(_judged(step, pairs) for step in played.steps)
     wrong = next((step for step in steps if step.verdict != CORRECT), None)
-    return TaskScore(
+    score = TaskScore(
         label=CORRECT if wrong is None else ERROR,
         action_name_label=CORRECT if played.closed else ERROR,
         action_arguments_label=(CORRECT if wrong is None else ERROR) if played.closed else None,
@@ -92,6 +101,7 @@ def score_task(
         steps=steps,
         evidence=_evidence(nodes, pairs),
     )
+    return _explained(nodes, replies, score)
 
 
 def _pair(tools: Sequence[Tool], nodes: Sequence[Node], played: Played) -> list[_Paired]:
@@ -128,6 +138,13 @@ def _judged(step: StepScore, pairs: Sequence[_Paired]) -> StepScore:
 def _progress(played: Played) -> int:
     counted = played.replies if played.closed else played.replies[:-1]
     return sum(len(reply.calls) or 1 for reply in counted)
+
+
+def _explained(nodes: Sequence[Node], replies: Sequence[Reply], score: TaskScore) -> TaskScore:
+    """The score with evidence where it has none: names were wrong, or the Task was not reached."""
+    if score.evidence is not None:
+        return score
+    return replace(score, evidence=released_evidence.explain(nodes, replies, score))
 
 
 def _evidence(nodes: Sequence[Node], pairs: Sequence[_Paired]) -> Evidence | None:

@@ -1,8 +1,8 @@
 """How well the arguments of a call agree with the Reference's, by the rules of the benchmark's predecessor.
 
 Source: the analysis of results that was released with C3-Benchmark, the benchmark's predecessor
-(facts: "Published scores were NOT made by the released argument checker"). It differs from
-`scenarios.arguments` in that arguments have a score, of 0 to 1 each, and a call the mean of them:
+(facts: section 1, "Published scores"). It differs from `scenarios.arguments` in that arguments have a
+score, of 0 to 1 each, and a call the mean of them:
 
 - A parameter that the schema requires and the call leaves out makes the call 0. What else of the
   Reference it leaves out is not looked at.

@@ -18,7 +18,7 @@ from scenarios.steps import ALLOWED_HERE, take_step
 from scenarios.strict.faults import Fault
 from scenarios.strict.rules import Steps, json_path
 from scenarios.text import clip, visible
-from scenarios.types import Node, Reply, Tool, ToolCall
+from scenarios.types import Node, Reply, ToolCall
 from scoring.types import CORRECT, ERROR, Evidence, Nearest, StepScore, TaskScore
 
 RULES: Mapping[str, str] = {
@@ -62,10 +62,11 @@ def rule_of(check: str) -> str:
     return f"released.args.{kind}"
 
 
-def explain(
-    tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Reply], score: TaskScore
-) -> Evidence | None:
-    """The evidence for a wrong Task that `scoring.verdicts.wildtoolbench` scored; None for any other Task."""
+def explain(nodes: Sequence[Node], replies: Sequence[Reply], score: TaskScore) -> Evidence | None:
+    """The evidence for a wrong Task that `scoring.verdicts.wildtoolbench` scored; None for any other Task.
+
+    Of one that another scorer found wrong it may be asked where names decide as they do there.
+    """
     if score.label != ERROR:
         return None
     wrong = next((step for step in score.steps if step.verdict != CORRECT), None)
@@ -161,13 +162,13 @@ def _of_arguments(
 ) -> Evidence:
     checks = step.checks or ()
     at = next(i for i, check in enumerate(checks) if check != CORRECT)
-    rule, pair = rule_of(checks[at]), _pair(nodes, reply, step, at)
-    if pair is None:
+    rule, paired = rule_of(checks[at]), pairs(nodes, reply.calls, step)
+    if paired is None:
         number = next(i for i, call in enumerate(reply.calls) if not isinstance(call.arguments, str))
         call = reply.calls[number]
         fault = Fault(rule, "$", checks[at], actual=call.arguments)
         return Evidence(step.step, rule, checks[at], batches, None, number, call.name, (fault,))
-    number, position = pair
+    number, position = paired[at]
     call, fault = reply.calls[number], _fault(rule, checks[at], reply.calls[number], nodes[position])
     which = f"call {number + 1} of {len(reply.calls)}, " if len(reply.calls) > 1 else ""
     message = f"{which}{visible(clip(call.name, 80))}: {checks[at]}"
@@ -175,14 +176,16 @@ def _of_arguments(
     return Evidence(step.step, rule, message, batches, nearest, number, call.name, (fault,))
 
 
-def _pair(nodes: Sequence[Node], reply: Reply, step: StepScore, at: int) -> tuple[int, int] | None:
-    """The call and the node that check number `at` compared: both sides sorted by their texts."""
-    calls = list(enumerate(reply.calls))
-    if not all(isinstance(call.arguments, str) for _, call in calls):
+def pairs(nodes: Sequence[Node], calls: Sequence[ToolCall], step: StepScore) -> list[tuple[int, int]] | None:
+    """The call and the node that each of a Step's checks compared: both sides sorted by their texts.
+
+    None where the released checker raises on them all, as some arguments are no text.
+    """
+    if not all(isinstance(call.arguments, str) for call in calls):
         return None
-    given = sorted(calls, key=lambda it: (it[1].name, it[1].arguments))
+    given = sorted(range(len(calls)), key=lambda i: (calls[i].name, calls[i].arguments))
     expected = sorted(step.nodes, key=lambda i: (nodes[i].name, encode(nodes[i].arguments)))
-    return given[at][0], expected[at]
+    return list(zip(given, expected, strict=True))
 
 
 def _fault(rule: str, check: str, call: ToolCall, node: Node) -> Fault:

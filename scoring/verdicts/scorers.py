@@ -14,13 +14,15 @@ from scoring.verdicts import published, strict, wildtoolbench
 class Scorer:
     """A named scorer. `version` changes whenever a verdict can.
 
-    `rule` is the one by which it compares arguments where a wrong Step does not end its Task.
+    `rule` is the one by which it compares arguments where a wrong Step does not end its Task. `note`
+    is what must be said wherever its figures are shown.
     """
 
     name: str
     version: str
     score: Callable[[Trajectory], SessionScore]
     rule: Rule = "released"
+    note: str | None = None
 
 
 SCORERS: Mapping[str, Scorer] = {
@@ -28,7 +30,7 @@ SCORERS: Mapping[str, Scorer] = {
     for scorer in (
         Scorer(wildtoolbench.NAME, wildtoolbench.VERSION, wildtoolbench.score_session),
         Scorer(strict.NAME, strict.VERSION, strict.score_session, "strict"),
-        Scorer(published.NAME, published.VERSION, published.score_session),
+        Scorer(published.NAME, published.VERSION, published.score_session, note=published.NOTE),
     )
 }
 

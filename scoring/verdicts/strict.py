@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from scenarios.reference import depth
 from scenarios.strict.frontier import Frontier, Refused, begin, rulebook, take
 from scenarios.strict.frontier_places import Rulebook
-from scenarios.types import Node, Reply, Scenario, Tool, ToolNotes
+from scenarios.strict.rulebooks import rulebook_of
+from scenarios.types import Node, Reply, Tool, ToolNotes
 from scoring.types import (
     CORRECT,
     ERROR,
@@ -26,14 +26,10 @@ from scoring.types import (
     Trajectory,
 )
 from scoring.verdicts.evidence import diverge, no_reply, not_reached
-from scoring.verdicts.wildtoolbench import ARGUMENT_ERROR, NAME_ERROR, score_each
+from scoring.verdicts.wildtoolbench import ARGUMENT_ERROR, ENDED_EARLY, NAME_ERROR, score_each
 
 NAME = "strict"
 VERSION = "1"
-
-ENDED_EARLY = "ended by the proxy at a step that is allowed"
-"""Why a Task of an older log is not scored: a right Step, in an order or grouping that the released
-harness does not know, ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +75,6 @@ def score_task(
     an argument label of `error` one whose calls are the right ones with wrong arguments.
     """
     return _score(rulebook(tools, notes), nodes, replies, ending)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Known:
-    """A Scenario's tools and notes, known by being the very same objects."""
-
-    scenario: Scenario
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Known)
-            and self.scenario.tools is other.scenario.tools
-            and self.scenario.notes is other.scenario.notes
-        )
-
-    def __hash__(self) -> int:
-        return hash((id(self.scenario.tools), id(self.scenario.notes)))
-
-
-def rulebook_of(scenario: Scenario) -> Rulebook:
-    """Made once for the epochs of a Scenario, which are scored one after another."""
-    return _rulebook_of(_Known(scenario))
-
-
-@lru_cache(maxsize=64)
-def _rulebook_of(known: _Known) -> Rulebook:
-    return rulebook(known.scenario.tools, known.scenario.notes)
 
 
 def _score(book: Rulebook, nodes: Sequence[Node], replies: Sequence[Reply], ending: str | None) -> TaskScore:

@@ -21,6 +21,7 @@ from scoring.types import (
     ERROR,
     JSON,
     NOT_REACHED,
+    STOPPED,
     SessionScore,
     StepScore,
     TaskScore,
@@ -33,6 +34,10 @@ VERSION = "1"
 
 NAME_ERROR = "name_error"
 ARGUMENT_ERROR = "argument_error"
+
+ENDED_EARLY = "ended by the proxy at a step that is allowed"
+"""Why a Task is not scored whose replies are all accepted, though the last of them ended it: the proxy
+went by another version of the Reference or of the rules, or its --max-steps were used up."""
 
 NO_REPLY = {AGENT_STOPPED: "the agent stopped before the task was over"}
 """What is said of a Task, by its ending, whose replies ran out; the released scorer counts an empty one."""
@@ -95,7 +100,10 @@ def _score(trajectory: Trajectory, number: int, scorer: TaskScorer) -> TaskScore
         return _unscored(nodes, played)
     if played.ending == NOT_REACHED:
         return _not_reached(nodes, trajectory.tasks[:number])
-    return scorer(trajectory.scenario.tools, nodes, played.replies, played.ending)
+    score = scorer(trajectory.scenario.tools, nodes, played.replies, played.ending)
+    if played.ending == STOPPED and score.steps and score.steps[-1].step >= len(played.replies):
+        return _unscored(nodes, replace(played, unfinished_reason=ENDED_EARLY))
+    return score
 
 
 def _not_reached(nodes: Sequence[Node], before: Sequence[TaskTrajectory]) -> TaskScore:

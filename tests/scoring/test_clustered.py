@@ -68,6 +68,50 @@ def test_where_all_draws_agree_each_cluster_counts_as_one_draw(right: int) -> No
     assert (it.se, it.design_effect) == (0.0, 4.0)
 
 
+def test_a_finer_unit_makes_no_more_draws() -> None:
+    # 2 of 4 draws in each of 9 clusters, counted in sixths: 8 degrees of freedom, 2.30600.
+    it = clustered([(12, 24)] * 9, draws=36)
+    assert (it.low, it.high) == pytest.approx(wilson(18, 36, 2.306004), abs=1e-6)
+    assert (it.n, it.successes, it.design_effect) == (216, 108, 1.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, st.integers(2, 50))
+def test_counts_in_a_finer_unit_have_the_same_interval(pairs: list[tuple[int, int]], unit: int) -> None:
+    plain, finer = (
+        clustered(pairs),
+        clustered([(right * unit, n * unit) for right, n in pairs], draws=sum(n for _, n in pairs)),
+    )
+    for name in ("value", "se", "low", "high", "clusters", "design_effect"):
+        assert getattr(finer, name) == pytest.approx(getattr(plain, name)), name
+
+
+@pytest.mark.parametrize("draws", [1, 5])
+def test_draws_that_cannot_be_are_refused(draws: int) -> None:
+    with pytest.raises(ValueError, match=f"2 clusters cannot have {draws} draws, counted as 4"):
+        clustered([(1, 2), (0, 2)], draws)
+
+
+def test_one_success_rules_out_no_rate_that_none_does_not_rule_out() -> None:
+    none, one = clustered([(0, 4)] * 100), clustered([(1, 4)] + [(0, 4)] * 99)
+    all_but_one = clustered([(3, 4)] + [(4, 4)] * 99)
+    assert none.high is not None and one.low is not None
+    # t^2 / (100 + t^2) with 99 degrees of freedom: 3.79 %.
+    assert none.high == pytest.approx(1.98422**2 / (100 + 1.98422**2), abs=1e-6)
+    assert one.high == pytest.approx(none.high)
+    assert (all_but_one.low, all_but_one.high) == pytest.approx((1 - none.high, 1 - one.low))
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters)
+def test_no_interval_rules_out_what_the_extremes_do_not(pairs: list[tuple[int, int]]) -> None:
+    it = clustered(pairs)
+    none, every = clustered([(0, n) for _, n in pairs]), clustered([(n, n) for _, n in pairs])
+    assert it.low is not None and it.high is not None and none.high is not None and every.low is not None
+    assert it.high >= none.high - 1e-12
+    assert it.low <= every.low + 1e-12
+
+
 def test_one_cluster_has_no_interval_and_none_has_no_rate() -> None:
     assert clustered([(3, 4)]) == Clustered(0.75, 4, 3, None, None, None, 1, None)
     assert clustered([]) == Clustered(None, 0, 0, None, None, None, 0, None)

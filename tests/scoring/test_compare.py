@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -44,20 +47,17 @@ def side(
     **config: Any,
 ) -> Side:
     """A Run: scenario -> a word for each epoch, a letter for each Task: right, wrong, `-` not scored."""
-    sessions = tuple(
-        SessionScore(
-            f"{scenario}.e{epoch}",
-            epoch,
-            Scenario(scenario, "2024-01-01", (), (TASK,) * len(tasks), digest, {}),
-            tuple(
-                TaskScore(LABELS[it], LABELS[it], LABELS[it], False, 1, 1, 1, None if it == "R" else reason)
-                for it in tasks
-            ),
-        )
-        for scenario, epochs in outcomes.items()
-        for epoch, tasks in enumerate(epochs, start=1)
-    )
-    return Side("run.db", "r1", model, config, sessions)
+    scores = {
+        letter: TaskScore(label, label, label, False, 1, 1, 1, None if letter == "R" else reason)
+        for letter, label in LABELS.items()
+    }
+    sessions: list[SessionScore] = []
+    for name, epochs in outcomes.items():
+        for epoch, tasks in enumerate(epochs, start=1):
+            scenario = Scenario(name, "2024-01-01", (), (TASK,) * len(tasks), digest, {})
+            verdicts = tuple(scores[it] for it in tasks)
+            sessions.append(SessionScore(f"{name}.e{epoch}", epoch, scenario, verdicts))
+    return Side("run.db", "r1", model, config, tuple(sessions))
 
 
 def runs(*outcomes: str) -> dict[str, list[str]]:
@@ -101,15 +101,28 @@ def test_sums_that_tie_still_tie_where_they_are_rounded() -> None:
 
 
 def test_the_bootstrap_depends_on_the_seed_alone() -> None:
-    clusters = [(float(it), 4) for it in (3, -1, 0, 2, 1, 0, -2, 4)]
-    first = bootstrap(clusters, alpha=0.05, seed=1)
-    assert first == bootstrap(clusters, alpha=0.05, seed=1)
-    assert first != bootstrap(clusters, alpha=0.05, seed=2)
+    clusters = [(it, 4) for it in (3, -1, 0, 2, 1, 0, -2, 4)]
+    first = bootstrap(clusters, alpha=0.05, seed=1, resamples=100)
+    assert first == bootstrap(clusters, alpha=0.05, seed=1, resamples=100)
+    assert first != bootstrap(clusters, alpha=0.05, seed=2, resamples=100)
+
+
+@pytest.mark.parametrize("unit", [1, 10**17 + 3])
+def test_the_bootstrap_rests_on_whole_numbers_alone_so_that_no_version_changes_it(unit: int) -> None:
+    clusters = [(it * unit, 3 * size * unit) for it, size in ((3, 1), (-1, 2), (0, 1), (2, 4), (1, 1))]
+    raw = np.random.PCG64(7)
+    resamples = []
+    for _ in range(41):
+        drawn = [clusters[(int(raw.random_raw()) >> 32) * 5 >> 32] for _ in range(5)]
+        resamples.append(Fraction(sum(it for it, _ in drawn), sum(of for _, of in drawn)))
+    # The quantiles at 0.1 and 0.9 of 41 values are the 5th and the 37th.
+    fifth, last_but_four = sorted(resamples)[4], sorted(resamples)[36]
+    assert bootstrap(clusters, alpha=0.2, seed=7, resamples=41) == (float(fifth), float(last_but_four))
 
 
 def test_the_bootstrap_resamples_whole_clusters() -> None:
     # The mean of 200 clusters of two draws of +-1 that agree: sd 1 / sqrt(200), not 1 / sqrt(400).
-    low, high = bootstrap([(2.0, 2), (-2.0, 2)] * 100, alpha=0.05, seed=0)
+    low, high = bootstrap([(2, 2), (-2, 2)] * 100, alpha=0.05, seed=0)
     assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.05)
 
 
@@ -147,8 +160,92 @@ def test_several_epochs_count_as_their_mean_and_are_not_pairs_of_their_own() -> 
     a |= {"s0": ["RW", "RR", "RW"]}
     task = compared(a, b).levels["task"]
     assert task.difference is not None
-    assert task.difference.value == pytest.approx(-(7 + 1 / 3) / 8)
-    assert task.a.value == pytest.approx((7 + 1 / 3) / 8)
+    # B has two epochs, so two of A count.
+    assert task.difference.value == -(7 + 1 / 2) / 8
+    assert task.a.value == (7 + 1 / 2) / 8
+
+
+def test_of_a_scenario_only_as_many_epochs_count_as_both_sides_have_scored() -> None:
+    a = {"s0": ["W", "R", "R", "R"], "s1": ["-", "W", "R", "W"], "s2": ["R", "W"]}
+    it = compared(a, {"s0": ["R"], "s1": ["R", "-", "W"], "s2": ["R", "R"]})
+    counts = [((of.a.right, of.a.scored), (of.b.right, of.b.scored)) for [of] in it.paired.tasks]
+    # The first that were scored: one of s0; of s1 the second and third of A; both of s2.
+    assert counts == [((0, 1), (1, 1)), ((1, 2), (1, 2)), ((1, 2), (2, 2))]
+    assert [(of.a.right, of.b.right) for of in it.paired.sessions] == [(0, 1), (1, 1), (1, 2)]
+    for level in it.levels.values():
+        assert level.left_out == LeftOut(a=0, b=0, either=0, epochs_a=4, epochs_b=0)
+
+
+def test_epochs_count_by_their_numbers_not_in_the_order_of_the_log() -> None:
+    a = side({"s0": ["R", "W", "W"]})
+    backwards = replace(a, sessions=a.sessions[::-1])
+    [[found]] = compare(backwards, side({"s0": ["W"]}), Settings()).paired.tasks
+    assert (found.a.right, found.a.scored) == (1, 1)
+
+
+def test_of_two_epochs_that_are_matched_only_the_tasks_count_that_both_scored() -> None:
+    it = compared({"s0": ["R-", "RW", "RR"]}, {"s0": ["WR", "W-"]})
+    # RW with WR, and R- with W-: the third epoch of A is one too many.
+    [[first, second]] = it.paired.tasks
+    assert ((first.a.right, first.a.scored), (first.b.right, first.b.scored)) == ((2, 2), (0, 2))
+    assert ((second.a.right, second.a.scored), (second.b.right, second.b.scored)) == ((0, 1), (1, 1))
+    assert it.levels["task"].left_out == LeftOut(a=0, b=0, either=0, epochs_a=2, epochs_b=0)
+    assert it.levels["session"].left_out == LeftOut(a=0, b=0, either=0, epochs_a=1, epochs_b=0)
+
+
+def test_a_task_that_is_scored_in_none_of_the_epochs_that_count_is_left_out() -> None:
+    level = compared({"s0": ["R-", "RR"]}, {"s0": ["RR"]}).levels["task"]
+    assert (level.n, level.left_out) == (1, LeftOut(a=1, b=0, either=1, epochs_a=1, epochs_b=0))
+
+
+def test_epochs_that_are_left_out_are_counted_in_every_format() -> None:
+    it = compared({"s0": ["RR"] * 3, "s1": ["RR"] * 2}, {"s0": ["RR"], "s1": ["RR"] * 4})
+    for metric, told in (("task", "4 in A, 4 in B"), ("session", "2 in A, 2 in B")):
+        said = f"{metric.capitalize()} epochs left out so that both sides have as many: {told}."
+        assert said in table(it, "w", "1").splitlines()
+        assert f"- {said}" in markdown(it, "w", "1").splitlines()
+    assert document(it, "w", "1")["levels"]["task"]["left_out"] == {
+        "a": 0,
+        "b": 0,
+        "either": 0,
+        "epochs_a": 4,
+        "epochs_b": 4,
+    }
+    assert "epochs left out" not in table(compared(runs("RR"), runs("RR")), "w", "1")
+
+
+Failing = tuple[float, float]
+"""How likely infrastructure fails in an epoch before its first Task, and else before its second."""
+
+
+def drawn(generator: np.random.Generator, rates: Sequence[float], epochs: int, failing: Failing) -> Side:
+    """A Run of Scenarios with two Tasks, that are right at the rates and often right or wrong together."""
+    shape = len(rates), epochs
+    right = generator.random((*shape, 2)) < np.array(rates)[:, None, None]
+    together = generator.random(shape) < 0.5
+    right[..., 1] = np.where(together, right[..., 0], right[..., 1])
+    first, second = (generator.random(shape) < it for it in failing)
+    letters = np.where(right, "R", "W")
+    letters[second, 1] = "-"
+    letters[first] = "-"
+    return side({f"s{n}": ["".join(tasks) for tasks in of_one] for n, of_one in enumerate(letters.tolist())})
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((1, (0, 0)), (5, (0, 0))), ((10, (0, 0)), (1, (0, 0))), ((5, (0.7, 0.4)), (5, (0, 0.1)))],
+)
+def test_runs_that_do_not_differ_get_a_verdict_no_oftener_than_alpha_says(
+    a: tuple[int, Failing], b: tuple[int, Failing]
+) -> None:
+    generator, comparisons, verdicts = np.random.default_rng(5), 200, Counter[str]()
+    for _ in range(comparisons):
+        one, other = (drawn(generator, [0.9, 0.95] * 10, epochs, failing) for epochs, failing in (a, b))
+        it = compare(one, other, Settings(resamples=200))
+        session = replace(it, settings=Settings(metric="session"))
+        verdicts.update(task=it.verdict != "INCONCLUSIVE", session=session.verdict != "INCONCLUSIVE")
+    # 5 % and two standard errors.
+    assert max(verdicts.values()) <= comparisons * 0.08, verdicts
 
 
 def test_only_what_both_scored_is_paired_and_the_rest_is_counted() -> None:
@@ -301,6 +398,30 @@ def test_wide_characters_take_two_columns_of_the_table() -> None:
     lines = table(compare(a, b, Settings()), "w", "1").splitlines()
     assert max(map(width, lines)) <= COLUMNS
     assert sum("長い" in line for line in lines) >= 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("step 0: text where a call was due", "step 1: text where a call was due"),
+        ("step 9: no reply, see step 9: x", "step 10: no reply, see step 9: x"),
+        ("after step 0: x", "after step 0: x"),
+    ],
+)
+def test_steps_count_from_one_in_the_reason_that_is_shown(reason: str, told: str) -> None:
+    it = compare(side(runs("RR")), side(runs("WR"), reason=reason), Settings())
+    assert table(it, "w", "1").splitlines()[-1] == f"  s0/1          right  wrong  {told}"
+    assert f"| {escaped(told)} |" in markdown(it, "w", "1")
+    assert document(it, "w", "1")["flips"][0]["b"]["reason"] == reason
+
+
+def test_the_rates_of_scenarios_that_agree_in_their_epochs_are_no_surer_than_their_number() -> None:
+    # Twenty scenarios right in one of two epochs: as 10 of 20, with 19 degrees of freedom (2.09302).
+    half = {f"s{number}": ["RR", "WW"] for number in range(20)}
+    level = compared(half, half).levels["session"]
+    bounds = wilson(10, 20, 2.09302)
+    assert bounds is not None
+    assert (level.a.low, level.a.high) == pytest.approx(bounds, abs=1e-5)
 
 
 def test_a_lost_task_is_told_with_the_reason_of_b() -> None:

@@ -121,9 +121,13 @@ def test_several_runs_ask_which_one(log: Callable[..., Path]) -> None:
 
 
 def test_epochs_are_told_with_their_noise_floor(log: Callable[..., Path]) -> None:
-    a, b = log("a.db", r1=["RR RW RR", "RR RR RR"]), log("b.db", r2=["RR", "RR"])
+    a, b = log("a.db", r1=["RR RW RR", "RR RR RR"]), log("b.db", r2=["RR RR RR RR", "RR RR RR RR"])
     result = run_compare(a, b)
-    assert "Noise floor, the tasks that flip between epochs of one run: A 25.0 % (1/4)." in result.stdout
+    assert (
+        "Noise floor, the tasks that flip between epochs of one run: A 25.0 % (1/4), B 0.0 % (0/4)."
+        in " ".join(result.stdout.split())
+    )
+    assert "Session epochs left out so that both sides have as many: 0 in A, 2 in B." in result.stdout
     assert "2/3 right" in result.stdout
 
 
@@ -162,6 +166,8 @@ def test_the_same_logs_and_seed_give_the_same_bytes(log: Callable[..., Path], ou
     [
         ("--alpha", "0"),
         ("--alpha", "nan"),
+        ("--alpha", "1e-17"),
+        ("--alpha", "0.51"),
         ("--margin", "2"),
         ("--margin", "nan"),
         ("--seed", "-1"),

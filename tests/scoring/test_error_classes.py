@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,15 @@ from scenarios.strict.faults import Fault
 from scenarios.types import Node, Reply, Task, Tool, ToolCall
 from scoring.metrics.clustered import clustered
 from scoring.metrics.figures import Figure
-from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory
+from scoring.metrics.usage import Usage
+from scoring.report import score_run
+from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts import published, wildtoolbench
 from scoring.verdicts import strict as strict_scorer
 from scoring.verdicts.error_classes import CLASSES, DEFINITIONS, ErrorClass, classify, error_figures
 from scoring.verdicts.error_parameters import faults_of
+from scoring.verdicts.released_evidence import explain
+from scoring.verdicts.scorers import SCORERS
 
 
 def call(*wanted: tuple[str, Any]) -> Reply:
@@ -69,10 +75,18 @@ ASKING = [
 def classes(
     *replies: Reply, nodes: list[Any], tools: list[Any] = scenes.TOOLS, by: Any = wildtoolbench
 ) -> ErrorClass | None:
+    """The class in a report of the Run, as every command makes it."""
     scenario = scenes.scenario({**scenes.record("one", ("Do it.", nodes)), "tools": tools})
-    task = scenario.tasks[0]
-    score = by.score_task(scenario.tools, task.nodes, replies)
-    return classify(scenario.tools, task, TaskTrajectory(replies), score)
+    ((found,),) = reported([Trajectory("one.e1", 1, scenario, (TaskTrajectory(replies),))], by)
+    return found
+
+
+def reported(played: Sequence[Trajectory], by: Any) -> tuple[tuple[ErrorClass | None, ...], ...]:
+    usage = Usage(len(played), {}, {})
+    report = score_run(
+        played, [SCORERS[by.NAME]], log="a.db", run="r1", model="m", config={"history": "gold"}, usage=usage
+    )
+    return report.scored[0].classes
 
 
 # Names
@@ -189,6 +203,7 @@ def without(key: str) -> dict[str, Any]:
         ({**GOLD, "near": "Rome"}, ErrorClass("param_type")),
         ({**GOLD, "tags": [1]}, ErrorClass("param_type")),
         ("[]", ErrorClass("param_type")),
+        ("null", ErrorClass("param_type")),
         ({**GOLD, "sort": "name"}, ErrorClass("param_hallucination")),
         ({**GOLD, "sort": "price"}, ErrorClass("param_value")),
         ({**GOLD, "page": 3}, ErrorClass("param_value")),
@@ -233,10 +248,27 @@ def test_a_float_for_an_integer_is_a_type_error_where_the_released_checker_says_
     assert found({**GOLD, "page": 2.0}, by=published) is None
 
 
-def test_arguments_that_are_no_text_are_a_crash_of_the_released_scorer() -> None:
+def test_what_the_released_checker_says_is_told_by_it_whatever_the_older_rules_make_of_the_values() -> None:
+    crash = ErrorClass("unclassified", "crash")
+    # Integers and floats are one type for the older code, and empty text is no argument for `strict`.
+    assert found({**GOLD, "page": 2.0, "sort": "name"}) == ErrorClass("param_type")
+    assert found("") == INVALID_JSON
+    for sent in (GOLD, None):
+        two = Reply(None, (ToolCall("c", "find", sent), ToolCall("d", "find", json.dumps(GOLD))))
+        one = Reply(None, two.calls[:1])
+        node = scenes.call("find", GOLD, "found")
+        assert classes(one, TEXT, nodes=[node, scenes.close("Done.", 0)], tools=[FIND]) == crash
+        assert classes(two, TEXT, nodes=[node, node, scenes.close("Done.", 0, 1)], tools=[FIND]) == crash
+
+
+@pytest.mark.parametrize("sent", [{**GOLD, "page": 2.0}, {**GOLD, "text": "chair"}, "", "null", "[]"])
+def test_a_bare_score_of_the_released_scorer_has_the_class_that_its_report_has(sent: Any) -> None:
     nodes = [scenes.call("find", GOLD, "found"), scenes.close("Done.", 0)]
-    reply = Reply(None, (ToolCall("c", "find", GOLD),))
-    assert classes(reply, TEXT, nodes=nodes, tools=[FIND]) == ErrorClass("unclassified", "crash")
+    scenario = scenes.scenario({**scenes.record("one", ("Do it.", nodes)), "tools": [FIND]})
+    task, played = scenario.tasks[0], TaskTrajectory((call(("find", sent)), TEXT))
+    bare = wildtoolbench.score_task(scenario.tools, task.nodes, played.replies)
+    assert bare.evidence is None
+    assert classify(scenario.tools, task, played, bare) == found(sent)
 
 
 def test_all_wrong_calls_of_the_first_wrong_step_are_looked_at_and_none_of_a_later_one() -> None:
@@ -285,6 +317,7 @@ OPEN = {
         (None, {"in": {}}, {"required_missing"}),
         ("", {"in": {}}, {"required_missing"}),
         ("{", {"in": {}}, {"invalid_json"}),
+        (" null ", {"in": {}}, {"type"}),
     ],
 )
 def test_every_fault_of_a_call_is_told(arguments: Any, expected: dict[str, Any], faults: set[str]) -> None:
@@ -419,11 +452,17 @@ def judged(score: TaskScore, ending: str | None = None) -> ErrorClass | None:
 
 
 def test_correct_and_unscored_tasks_have_no_class_and_tasks_not_reached_are_unclassified() -> None:
+    unreached = ErrorClass("unclassified", "not_reached")
     assert judged(TaskScore("correct", "correct", "correct", True, 2, 2, 2)) is None
     assert judged(TaskScore(None, None, None, False, 0, 0, 2, reason="provider_error")) is None
     wrong = TaskScore("error", None, None, False, 0, 0, 2, reason="not reached")
-    assert judged(wrong, "not_reached") == ErrorClass("unclassified", "not_reached")
-    assert judged(wrong) == ErrorClass("unclassified", "no_evidence")
+    assert judged(wrong, "not_reached") == judged(wrong) == unreached
+    scenario = scenes.scenario(scenes.TWINS)
+    left = TaskTrajectory((), "agent_stopped"), TaskTrajectory((), "not_reached")
+    for by in (wildtoolbench, published, strict_scorer):
+        assert reported([Trajectory("twins.e1", 1, scenario, left)], by) == (
+            (ErrorClass("refusal"), unreached),
+        )
 
 
 # All Tasks
@@ -432,13 +471,9 @@ def test_correct_and_unscored_tasks_have_no_class_and_tasks_not_reached_are_uncl
 def test_every_failed_task_vector_has_one_class_and_few_are_unclassified(data: Path) -> None:
     found: Counter[str] = Counter()
     details: Counter[str | None] = Counter()
-    for line in (data / "tasks.jsonl").read_text("utf-8").splitlines():
-        case = json.loads(line)
-        record = scenes.record(case["case"], ("-", case["answer_list"]))
-        scenario = scenes.scenario({**record, "tools": case["tools"]})
-        task, replies = scenario.tasks[0], tuple(map(read_reply, case["replies"]))
-        score = wildtoolbench.score_task(scenario.tools, task.nodes, replies)
-        error = classify(scenario.tools, task, TaskTrajectory(replies), score)
+    cases = [json.loads(line) for line in (data / "tasks.jsonl").read_text("utf-8").splitlines()]
+    errors = reported([played(case) for case in cases], wildtoolbench)
+    for case, (error,) in zip(cases, errors, strict=True):
         assert (error is None) == (case["expect"]["label"] == "correct")
         if error is not None:
             found[error.name] += 1
@@ -448,6 +483,13 @@ def test_every_failed_task_vector_has_one_class_and_few_are_unclassified(data: P
     # These break a call at random; of what agents do, a smaller share has no column.
     assert found["unclassified"] / found.total() < 0.15
     assert set(+details) == {"required_missing", "invalid_json", "unknown_tool"}
+
+
+def played(case: dict[str, Any]) -> Trajectory:
+    record = scenes.record(case["case"], ("-", case["answer_list"]))
+    scenario = scenes.scenario({**record, "tools": case["tools"]})
+    replies = tuple(map(read_reply, case["replies"]))
+    return Trajectory(case["case"], 1, scenario, (TaskTrajectory(replies),))
 
 
 names = st.sampled_from(["a", "b", "c", "d", "ask_user_for_required_parameters", ""])
@@ -485,6 +527,9 @@ def test_a_failed_task_has_exactly_one_class_whoever_scored_it(
         error = classify(tools, task, TaskTrajectory(said), score)
         assert (error is None) == (score.label == "correct")
         assert error is None or error.name in CLASSES
+        if by is wildtoolbench:
+            explained = replace(score, evidence=explain(nodes, said, score))
+            assert classify(tools, task, TaskTrajectory(said), explained) == error
 
 
 # Figures

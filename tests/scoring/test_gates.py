@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import scored
+from support import logs, scored
 from support.commands import error_line
-from support.scored import rate
+from support.scored import rate, right, session, unscored
 
+from proxy.log.writer import LogWriter
 from scoring.gates import Gate, GateError, Outcome, check, outcome_line, outcome_lines, parse_gate
 from scoring.metrics.figures import Figure
+from scoring.metrics.null_agents import NullAgent, NullFigures
 from scoring.report import RunReport
 
 
@@ -51,7 +53,7 @@ def refusal(gate: str, report: RunReport | None = None) -> str:
         ("session_accuracy=.5", Gate(None, "session_accuracy", None, 0.5, "under")),
         ("session_accuracy=1e-1", Gate(None, "session_accuracy", None, 0.1, "under")),
         ("session_accuracy=29%", Gate(None, "session_accuracy", None, 0.29, "under")),
-        ("steps_per_task=4", Gate(None, "steps_per_task", None, 4.0, "under")),
+        ("writes=4", Gate(None, "writes", None, 4.0, "under")),
         ("accuracy_by_label[Chat]=0.9", Gate(None, "accuracy_by_label", "Chat", 0.9, "under")),
         (
             "strict:accuracy_by_label[Single-Tool]=90%",
@@ -139,25 +141,50 @@ def test_very_many_groups_are_counted() -> None:
 
 
 def test_a_figure_that_the_run_does_not_have_is_refused() -> None:
-    report = run_of(own=(Figure("steps_per_task", None, 2.5, 4),))
+    report = run_of(own=(Figure("writes", None, 3.0, 4),))
     assert refusal("completed_sessions=0.1", report) == (
         "run r1 of agent.db does not have this figure; --format csv lists those that it has"
     )
-    assert refusal("strict:steps_per_task=3", report) == "steps_per_task is of no scorer: leave strict: away"
+    assert refusal("strict:writes=3", report) == "writes is of no scorer: leave strict: away"
+
+
+@pytest.mark.parametrize(
+    "gate", ["steps_per_task=4", "strict:steps_over_optimal=1", "flip_rate=10%", "latency_per_step[p95]=1"]
+)
+def test_a_figure_that_is_better_when_lower_has_no_least_value(gate: str) -> None:
+    figure = parse_gate(gate, "over").name
+    assert refusal(gate) == f"{figure} is better when it is lower: use --fail-over"
 
 
 def test_without_a_scorer_the_first_one_is_meant_then_the_run() -> None:
     first, other, own = (
         rate("task_accuracy", 1, 2),
         rate("task_accuracy", 2, 2),
-        Figure("steps_per_task", None, 2.5, 4),
+        Figure("writes", None, 3.0, 4),
     )
     report = run_of(first, strict=(other,), own=(own,))
     found = [
-        outcome_of(gate, report).figure
-        for gate in ("task_accuracy=0", "strict:task_accuracy=0", "steps_per_task=0")
+        outcome_of(gate, report).figure for gate in ("task_accuracy=0", "strict:task_accuracy=0", "writes=0")
     ]
     assert found == [first, other, own]
+
+
+def test_what_agents_without_a_model_get_can_be_gated_by_each_scorer() -> None:
+    def null(scorer: str, count: int) -> NullFigures:
+        of = "reference"
+        return NullFigures(
+            scorer, "1", rate("null_session_accuracy", 1, 2, of), rate("null_task_accuracy", count, 8, of)
+        )
+
+    agent = NullAgent("reference", "words", (null("wildtoolbench", 8), null("strict", 7)))
+    report = run_of(null_agents=(agent,))
+    gates = ("null_task_accuracy[reference]=1", "strict:null_task_accuracy[reference]=1")
+    assert [outcome_of(gate, report).passed for gate in gates] == [True, False]
+    sessions = outcome_of("null_session_accuracy[reference]=1", report)
+    assert sessions.figure == agent.figures[0].session_accuracy
+    assert refusal("null_task_accuracy[refrence]=1", report) == (
+        "run r1 of agent.db does not have it; it has null_task_accuracy[reference]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,8 +234,30 @@ def test_an_outcome_is_told_with_counts_and_threshold() -> None:
         "session_accuracy is 8.0 % (2 of 25), not under the threshold of 8.0 %",
         "session_accuracy is 8.0 % (2 of 25), over the threshold of 5.0 %",
         "task_seconds is 12.35 s (n = 40), over the threshold of 10.00 s",
-        "cost_total is 0.5000 (n = 4), not over the threshold of 1.0000",
+        "cost_total is 0.5 (n = 4), not over the threshold of 1",
     ]
+
+
+def test_an_outcome_says_how_many_tasks_were_not_scored_by_the_scorer_that_left_out_most() -> None:
+    report = scored.report(
+        scored.scored(
+            session(right(), unscored()),
+            session(right(), right(), name="rooms.e2", epoch=2),
+            figures=[rate("task_accuracy", 3, 3)],
+        ),
+        scored.scored(
+            session(right(), unscored()),
+            session(unscored(), right(), name="rooms.e2", epoch=2),
+            scorer="strict",
+            figures=[rate("accuracy_by_label", 0, 0, "Chat")],
+        ),
+    )
+    told = outcome_of("task_accuracy=1", report)
+    assert (told.passed, told.unscored) == (True, 2)
+    assert outcome_line(told) == (
+        "task_accuracy is 100.0 % (3 of 3), not under the threshold of 100.0 %; 2 tasks were not scored"
+    )
+    assert outcome_of("task_accuracy=1", run_of(rate("task_accuracy", 1, 1))).unscored == 0
 
 
 def test_a_miss_by_a_hair_does_not_look_like_the_threshold() -> None:
@@ -251,6 +300,20 @@ def test_the_command_tells_thresholds_below_the_table_and_exits_by_them(tmp_path
     assert missed.stdout.splitlines()[-1] == f"failed: {told}"
     empty = scored.run_score(log, "--fail-under", "accuracy_by_label[Clarify]=0.1")
     assert "has nothing to tell" in error_line(empty, 3)
+
+
+def test_a_missed_threshold_counts_for_more_than_a_run_without_a_scored_task(tmp_path: Path) -> None:
+    played = scored.write_log(tmp_path / "a.db")
+    empty = tmp_path / "b.db"
+    with LogWriter.open(empty) as writer:
+        writer.commit_blocking(logs.run("r2", history="gold"), logs.scenario(), logs.session(run_id="r2"))
+    nothing = scored.run_score(played, empty, "--fail-under", "task_accuracy=50%")
+    assert error_line(nothing, 3).startswith("Error: b.db, run r2: no scored task. ")
+    missed = scored.run_score(played, empty, "--fail-under", "task_accuracy=60%")
+    told = "task_accuracy is 50.0 % (1 of 2), under the threshold of 60.0 %"
+    assert error_line(missed, 1).endswith(told)
+    lost = scored.run_score(empty, "--fail-over", "unscored_tasks=0")
+    assert error_line(lost, 1).startswith("Error: unscored_tasks is 2 (n = 2), over the threshold of 0")
 
 
 def test_the_command_refuses_a_broken_threshold_before_it_prints(tmp_path: Path) -> None:

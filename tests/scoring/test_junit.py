@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
 from support import scored
-from support.scored import HOSTILE, right, session, unscored, wrong
+from support.scored import HOSTILE, rate, right, session, unscored, wrong
 
+from scoring.gates import check, parse_gate
 from scoring.output.junit import junit_text
 from scoring.report import RunReport
 
@@ -109,15 +109,40 @@ def test_a_task_that_was_not_scored_is_an_error_of_the_infrastructure() -> None:
     ]
 
 
-def test_the_verdicts_are_those_of_the_scorer_that_is_named() -> None:
-    root = parsed(junit_text([mixed()], "strict"))
-    assert counts_of(root) == {"tests": "4", "failures": "1", "errors": "1"}
-    assert [it.get("value") for it in root.iterfind(".//property[@name='scorer']")] == ["strict 7"] * 2
+def test_thresholds_are_cases_of_a_suite_of_their_own() -> None:
+    report = scored.report(scored.scored(session(right()), figures=[rate("session_accuracy", 2, 25)]))
+    gates = [parse_gate(f"session_accuracy={value}", "under") for value in ("0.08", "0.1")]
+    suite = parsed(junit_text([report], check(gates, [report])))[-1]
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("thresholds", "2", "1")
+    passed, missed = suite.iter("testcase")
+    assert (passed.get("name"), list(passed)) == ("--fail-under session_accuracy", [])
+    [failure] = missed
+    assert failure.tag == "failure"
+    assert failure.attrib == {
+        "type": "threshold",
+        "message": "session_accuracy is 8.0 % (2 of 25), under the threshold of 10.0 %",
+    }
 
 
-def test_a_scorer_that_did_not_score_is_refused() -> None:
-    with pytest.raises(ValueError, match="run r1 is not scored by strict"):
-        junit_text([scored.report()], "strict")
+def test_a_threshold_with_nothing_to_tell_is_an_error_and_all_are_in_the_totals() -> None:
+    report = scored.report(scored.scored(session(wrong()), figures=[rate("accuracy_by_label", 0, 0, "Chat")]))
+    outcomes = check([parse_gate("accuracy_by_label[Chat]=0.1", "over")], [report])
+    root = parsed(junit_text([report], outcomes))
+    assert counts_of(root) == {"tests": "2", "failures": "1", "errors": "1"}
+    assert [suite.get("name") for suite in root] == ["rooms.e1", "thresholds"]
+    [case] = root[1]
+    assert case.attrib == {"classname": "thresholds", "name": "--fail-over accuracy_by_label[Chat]"}
+    [error] = case
+    assert (error.tag, error.get("type")) == ("error", "infrastructure")
+
+
+def test_a_threshold_of_hostile_text_leaves_the_document_well_formed() -> None:
+    report = scored.report(
+        scored.scored(session(right()), figures=[rate("accuracy_by_label", 1, 2, HOSTILE)])
+    )
+    outcomes = check([parse_gate(f"accuracy_by_label[{HOSTILE}]=0.9", "under")], [report])
+    [failure] = parsed(junit_text([report], outcomes)).iter("failure")
+    assert "\\x00\\x1b[31m\\ud800\\uffff\\u202e" in failure.attrib["message"]
 
 
 def test_two_sessions_that_score_the_same_are_two_suites() -> None:

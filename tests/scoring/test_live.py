@@ -20,6 +20,7 @@ from proxy.log.writer import LogWriter
 from scenarios.reference import minimal_path
 from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall
 from scoring.cli import score
+from scoring.metrics.definitions import DEFINITIONS
 from scoring.types import LiveCounts, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts.live import with_verdicts
 from scoring.verdicts.wildtoolbench import score_session
@@ -176,7 +177,7 @@ def test_each_task_says_what_it_cost(path: Path) -> None:
 )
 def test_parallel_calls_are_judged_by_what_was_done(path: Path, messages: list[Any], verdict: str) -> None:
     chat = ([TEXT], "closed")
-    ending = "closed" if messages[-1:] == [TEXT] else "stopped"
+    ending = "closed" if messages[-1:] == [TEXT] else "agent_stopped"
     played = (([LAMP_PRICE, TEXT], "closed"), (messages, ending), chat, chat)
     assert verdicts(document(write(path, played, **LIVE)), "verdict")[1] == verdict
 
@@ -294,6 +295,14 @@ def test_the_table_counts_the_tasks_of_each_verdict(path: Path) -> None:
     assert row(positions, "3") == ["0.0", "0/2", "-"] * by_both
     assert "Calls: 1 redundant (0.3 a session), 2 that matched nothing (0.7 a session)." in text.splitlines()
     assert "Steps in the completed tasks: 12; the optimal number is 9." in text.splitlines()
+
+
+def test_calls_that_were_answered_again_are_told_from_calls_that_were_made_again() -> None:
+    """Two figures of a live Run count repeats: those that got an answer again, and all."""
+    titles = [it.title for it in DEFINITIONS.values()]
+    assert DEFINITIONS["live_redundant_calls"].title == "Calls answered again"
+    assert DEFINITIONS["redundant_calls"].title == "Redundant calls"
+    assert len(set(titles)) == len(titles)
 
 
 def test_a_session_is_completed_if_each_task_is_though_after_errors(path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import logs
+from support import logs, scored
+from support.commands import error_line
 
 from proxy.log.rows import PlannedRow, ScenarioRow
 from proxy.log.writer import LogWriter
@@ -323,3 +324,55 @@ def test_a_log_of_another_schema_is_refused_with_the_cure(path: Path, version: i
 
     with pytest.raises(LogError, match=cure):
         open_log(path)
+
+
+DAMAGE = {
+    "a version that is no number": "UPDATE meta SET value = 'five' WHERE key = 'schema_version'",
+    "a configuration that is no object": "UPDATE runs SET config = '[1]'",
+    "a configuration that is no JSON": "UPDATE runs SET config = '{'",
+    "findings that are no list": "UPDATE exchanges SET findings = '{\"turn\": 1}'",
+    "a finding without its parts": "UPDATE exchanges SET findings = '[{}]'",
+    "a finding that is a number": "UPDATE exchanges SET findings = '[1]'",
+    "a huge integer": f"UPDATE messages SET body = '{{\"content\": {'9' * 5000}}}'",
+    "a message nested too deep": f"UPDATE messages SET body = '{'[' * 5000}'",
+    "a scenario nested too deep": f"UPDATE scenarios SET record = '{'[' * 5000}'",
+    "bytes in place of a message": "UPDATE messages SET body = x'ff00'",
+}
+
+
+@pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("options", [(), ("--format", "json")], ids=["table", "json"])
+def test_a_log_that_holds_what_was_never_written_is_damaged_in_one_line(
+    path: Path, statement: str, options: tuple[str, ...]
+) -> None:
+    scored.write_log(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+    result = scored.run_score(path, *options)
+
+    line = error_line(result, 2)
+    assert line.startswith(f"Error: {path}: is damaged (")
+    assert line.endswith("): what is stored in it is not what was written")
+    assert len(line) < 400 + len(str(path))
+    assert result.stdout == ""
+
+
+def test_what_a_log_error_quotes_cannot_move_the_cursor(path: Path) -> None:
+    hostile = "\x1b[2J\u202e\nshop"
+    write(
+        path,
+        logs.run(f"r1{hostile}"),
+        logs.scenario(hostile, {"id": hostile}),
+        logs.session("s1", hostile, run_id=f"r1{hostile}"),
+    )
+
+    with pytest.raises(LogError) as unknown:
+        open_log(path).trajectories("r9")
+    assert str(unknown.value) == f"{path}: has no run r9; it has: r1\\x1b[2J\\u202e\\nshop"
+    with pytest.raises(LogError) as broken:
+        open_log(path).trajectories(f"r1{hostile}")
+    told = f"{path}: the scenario \\x1b[2J\\u202e\\nshop in the log cannot be read: "
+    assert str(broken.value).startswith(told)
+    line = error_line(scored.run_score(path), 2)
+    assert (line.startswith(f"Error: {told}"), line.isprintable()) == (True, True)

@@ -210,7 +210,11 @@ def test_every_figure_is_told_under_a_name_that_is_defined() -> None:
     assert {figure.name for figure in figures} == DEFINITIONS.keys()
     keys = [figure.key for figure in figures]
     assert len(set(keys)) == len(keys)
-    assert [key for key in keys if "[" not in key] == ["task_accuracy", "session_accuracy"]
+    assert [key for key in keys if "[" not in key] == [
+        "task_accuracy",
+        "session_accuracy",
+        "unscored_tasks",
+    ]
     positions = [key for key in keys if key.startswith("accuracy_by_position")]
     assert positions == [f"accuracy_by_position[{place}]" for place in (1, 2, 3, 4)]
 
@@ -223,7 +227,9 @@ def test_the_figures_have_the_counts_of_the_released_file() -> None:
         for row, cell in rows.items()
     }
     found = {}
-    for figure in core_figures(sessions):
+    *rates, left_out = core_figures(sessions)
+    assert left_out == Figure("unscored_tasks", None, 0, 8)
+    for figure in rates:
         if figure.name in ("task_accuracy", "session_accuracy"):
             row = figure.name.removesuffix("_accuracy")
             found["", row] = figure.successes, figure.n

@@ -14,8 +14,8 @@ from scenarios.matcher import start
 from scenarios.steps import Mismatch, take_step
 from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall
 from scoring.metrics.null_agents import DEFINITIONS, Scorer, null_agents
-from scoring.report import SCORERS
 from scoring.types import SessionScore, Trajectory
+from scoring.verdicts.scorers import SCORERS
 
 ALL = tuple(SCORERS.values())
 RELEASED = SCORERS["wildtoolbench"]

@@ -12,6 +12,7 @@ from scenarios.types import CLOSE, Node, Scenario, Task
 from scoring.metrics.clustered import clustered
 from scoring.metrics.figures import Figure
 from scoring.metrics.passes import DEFINITIONS, pass_figures
+from scoring.metrics.statistics import t_quantile, wilson_of_rate
 from scoring.types import SessionScore, TaskScore
 
 TASK = Task("hello", "Chat", None, (Node(CLOSE, {}, "bye"),))
@@ -114,6 +115,31 @@ def test_intervals_are_over_scenarios_whatever_the_number_of_epochs() -> None:
     [first, *_] = pass_figures(sessions)
     whole = clustered([(n % 2 * 2, 2) for n in range(10)])
     assert first == Figure("pass_hat_k", "1", 0.5, 10, None, whole.low, whole.high)
+
+
+@pytest.mark.parametrize(("scenarios", "right", "epochs", "k"), [(20, 1, 2, 1), (6, 9, 10, 5)])
+def test_scenarios_that_agree_are_no_surer_than_their_number(
+    scenarios: int, right: int, epochs: int, k: int
+) -> None:
+    of_one = ["R"] * right + ["W"] * (epochs - right)
+    figures = pass_figures([it for n in range(scenarios) for it in played(f"s{n}", *of_one)])
+    # Both are 1/2: C(9, 5) / C(10, 5), and one of two.
+    for name in ("pass_hat_k", "task_pass_hat_k"):
+        [found] = [it for it in figures if it.key == f"{name}[{k}]"]
+        bounds = wilson_of_rate(0.5, scenarios, t_quantile(0.975, scenarios - 1))
+        assert found.value == 0.5
+        assert found.n == scenarios
+        assert (found.low, found.high) == pytest.approx(bounds)
+
+
+def test_scenarios_that_differ_have_the_interval_of_their_spread() -> None:
+    sessions = [
+        it for n in range(10) for it in played(f"s{n}", *(["RRRR", "WWWW"] if n < 5 else ["RRRR"] * 2))
+    ]
+    [first] = [it for it in pass_figures(sessions) if it.key == "task_pass_hat_k[1]"]
+    spread = clustered([(4, 8)] * 5 + [(8, 8)] * 5, draws=40)
+    assert spread.se == pytest.approx((10 / 9 * 10 * 0.25**2) ** 0.5 / 10)
+    assert (first.value, first.n, first.low, first.high) == (0.75, 40, spread.low, spread.high)
 
 
 def test_the_flip_rate_is_over_tasks_with_two_scored_epochs() -> None:

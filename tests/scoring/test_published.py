@@ -15,7 +15,7 @@ from scenarios.arguments import check_arguments
 from scenarios.replies import read_reply
 from scenarios.types import Reply, ToolCall
 from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory, Trajectory
-from scoring.verdicts import published, wildtoolbench
+from scoring.verdicts import published, released_evidence, wildtoolbench
 from scoring.verdicts.published_arguments import CallScore, score_arguments
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
@@ -215,9 +215,11 @@ def test_a_wrong_call_has_its_scores_and_the_node_it_was_paired_with_as_evidence
     message = "find: the arguments score 0.50, less than 0.7 (b 0.00)"
     assert labels(scored) == ("error", "correct", "error")
     assert scored.reason == f"step 0: {message}"
+    nearest = Nearest("call", 0, "find", {"a": 0, "b": 0})
     assert scored.evidence == Evidence(
-        0, "args.score", message, nearest=Nearest("call", 0, "find", {"a": 0, "b": 0}), call=0, tool="find"
+        0, "published.args.score", message, nearest=nearest, call=0, tool="find"
     )
+    assert list(published.RULES) == ["published.args.score"]
     assert [(step.verdict, step.checks) for step in scored.steps] == [
         ("argument_error", (message,)),
         ("correct", None),
@@ -256,7 +258,23 @@ def test_names_decide_first_and_then_arguments_are_not_looked_at() -> None:
     scored = score(find(a=9), find(a=1), nodes=nodes)
     assert labels(scored) == ("error", "error", None)
     assert scored.reason == "step 1: called find; allowed here: prepare_to_answer"
-    assert scored.evidence is None
+
+
+def test_wrong_names_have_the_evidence_that_the_released_scorer_has_for_them() -> None:
+    nodes = [scenes.call("find", {"a": 1}, "1"), scenes.close("Done.", 0)]
+    # The wrong argument of the first call is not looked at, as the names went wrong after it.
+    assert score(find(a=9), find(a=1), nodes=nodes).evidence == Evidence(
+        step=1,
+        rule="released.action_names",
+        message="called find",
+        allowed=(("prepare_to_answer",),),
+        nearest=Nearest("close", 1),
+        call=0,
+        tool="find",
+    )
+    ended = score(find(a=1), nodes=nodes).evidence
+    assert ended is not None
+    assert (ended.step, ended.rule) == (1, "released.no_reply")
 
 
 @pytest.mark.parametrize("by", [published, wildtoolbench])
@@ -295,6 +313,22 @@ def test_a_session_is_scored_task_by_task_and_what_was_not_played_stays_unscored
     ]
 
 
+def test_a_task_that_was_not_reached_has_evidence_and_a_right_or_unscored_one_has_none() -> None:
+    scenario = scenes.scenario(scenes.TWINS)
+    left = TaskTrajectory((), "agent_stopped"), TaskTrajectory((), "not_reached")
+    scored = published.score_session(Trajectory("twins.e1", 1, scenario, left))
+    assert [it.evidence and it.evidence.rule for it in scored.tasks] == [
+        "released.no_reply",
+        "released.not_reached",
+    ]
+    unfinished = TaskTrajectory((), finished=False)
+    played = Trajectory("twins.e1", 1, scenario, (unfinished, TaskTrajectory((TEXT,))))
+    assert [(it.label, it.evidence) for it in published.score_session(played).tasks] == [
+        (None, None),
+        ("correct", None),
+    ]
+
+
 def test_the_scorer_says_that_it_is_a_reconstruction() -> None:
     assert (published.NAME, published.VERSION) == ("published", "1")
     assert "Experimental" in published.NOTE
@@ -318,13 +352,15 @@ def test_every_argument_vector_that_the_released_checker_accepts_is_accepted(dat
 def test_every_task_vector_that_the_released_scorer_accepts_is_accepted_and_names_decide_alike(
     data: Path,
 ) -> None:
+    by_names = 0
     for line in (data / "tasks.jsonl").read_text("utf-8").splitlines():
         case = json.loads(line)
         scenario = scenes.scenario(
             {**scenes.record(case["case"], ("-", case["answer_list"])), "tools": case["tools"]}
         )
         replies = [read_reply(message) for message in case["replies"]]
-        scored = published.score_task(scenario.tools, scenario.tasks[0].nodes, replies)
+        nodes = scenario.tasks[0].nodes
+        scored = published.score_task(scenario.tools, nodes, replies)
         if case["expect"]["label"] == "correct":
             # Nothing differs but the progress, which the older code counts in nodes.
             assert (*labels(scored), scored.is_optimal, scored.requests) == (
@@ -334,6 +370,10 @@ def test_every_task_vector_that_the_released_scorer_accepts_is_accepted_and_name
             )
         elif case["expect"]["action_name_label"] == "error":
             assert scored.action_name_label == "error", case["case"]
+            released = wildtoolbench.score_task(scenario.tools, nodes, replies)
+            assert scored.evidence == released_evidence.explain(nodes, replies, released), case["case"]
+            by_names += 1
+    assert by_names > 50
 
 
 words = st.text("aAbB 1", max_size=6)

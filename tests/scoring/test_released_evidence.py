@@ -36,7 +36,7 @@ def calls(*wanted: tuple[str, Any]) -> Reply:
 
 def explained(scenario: Scenario, task: int, *replies: Reply) -> Evidence | None:
     nodes = scenario.tasks[task].nodes
-    return explain(scenario.tools, nodes, replies, score_task(scenario.tools, nodes, replies))
+    return explain(nodes, replies, score_task(scenario.tools, nodes, replies))
 
 
 def evidence(*replies: Reply, task: int = 0, record: scenes.Record = scenes.SHOP) -> Evidence:
@@ -81,14 +81,14 @@ def test_a_right_task_and_one_that_was_not_scored_have_no_evidence() -> None:
     assert explained(scenario, 0, calls(LAMP), TEXT) is None
     broken = TaskTrajectory((calls(STOCK),), finished=False)
     score = score_session(Trajectory("s", 1, scenario, (broken,) * len(scenario.tasks))).tasks[0]
-    assert explain(scenario.tools, scenario.tasks[0].nodes, broken.replies, score) is None
+    assert explain(scenario.tasks[0].nodes, broken.replies, score) is None
 
 
 def test_a_task_that_was_not_reached_says_so() -> None:
     scenario = scenes.scenario(scenes.TWINS)
     left = TaskTrajectory((), "agent_stopped"), TaskTrajectory((), "not_reached")
     score = score_session(Trajectory("s", 1, scenario, left)).tasks[1]
-    found = explain(scenario.tools, scenario.tasks[1].nodes, (), score)
+    found = explain(scenario.tasks[1].nodes, (), score)
     assert found == Evidence(0, "released.not_reached", "not reached: the agent stopped in task 1")
 
 

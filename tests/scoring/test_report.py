@@ -11,9 +11,12 @@ from support import scenes
 
 from scenarios.load import parse_record
 from scenarios.types import Reply, ToolCall
+from scoring.metrics.definitions import DEFINITIONS
+from scoring.metrics.figures import Figure
 from scoring.metrics.usage import Usage
-from scoring.report import RunReport, score_run, task_rows
+from scoring.report import RunReport, explained, score_run, task_rows
 from scoring.types import Finding, TaskTrajectory, Trajectory
+from scoring.verdicts import published
 from scoring.verdicts.scorers import DEFAULT, SCORERS
 
 GOLD: dict[str, Any] = {"history": "gold"}
@@ -177,6 +180,69 @@ def test_each_scorer_has_its_own_progress_and_its_own_figures_each_key_once() ->
     assert not set(own) & (names[0] | names[1])
 
 
+def test_what_correct_tasks_took_is_told_by_each_scorer_and_not_by_the_run() -> None:
+    found = report(session([RIGHT, TEXT], [SIMILAR, TEXT]))
+    of_correct = {name for name, it in DEFINITIONS.items() if it.by_verdict}
+    assert of_correct == {
+        *("missed_parallelism", "steps_lost", "steps_over_optimal", "calls_over_reference"),
+        *("tokens_over_optimal", "cost_over_optimal", "cost_per_correct_task"),
+    }
+    assert not of_correct & {it.name for it in found.figures}
+    for scored in found.scored:
+        assert {it.name for it in scored.figures} >= of_correct
+
+
+def test_tasks_that_were_not_scored_are_a_figure_over_all_tasks() -> None:
+    found = report(session([RIGHT, TEXT]), session([RIGHT, TEXT], [OTHER], [TEXT], epoch=2))
+    for scored in found.scored:
+        assert next(it for it in scored.figures if it.name == "unscored_tasks") == Figure(
+            "unscored_tasks", None, 2, 6
+        )
+    assert next(it for it in report().scored[0].figures if it.name == "unscored_tasks") == Figure(
+        "unscored_tasks", None, None, 0
+    )
+
+
+@pytest.mark.parametrize("scorer", list(SCORERS))
+@pytest.mark.parametrize(
+    ("replies", "ending", "expected"),
+    [
+        ([RIGHT], "stopped", (None, "ended by the proxy at a step that is allowed")),
+        ([RIGHT], "agent_stopped", ("error", None)),
+        ([RIGHT, TEXT], "stopped", ("correct", None)),
+        ([TEXT], "stopped", ("error", None)),
+        ([RIGHT, RIGHT], "stopped", ("error", None)),
+    ],
+)
+def test_a_task_that_the_proxy_ended_at_a_step_that_is_allowed_is_not_scored(
+    scorer: str, replies: list[Reply], ending: str, expected: tuple[str | None, str | None]
+) -> None:
+    row = next(task_rows(report(session(TaskTrajectory(tuple(replies), ending)), scorers=(scorer,))))
+    score = row.scores[scorer]
+    assert (score.label, score.reason if score.label is None else None) == expected
+
+
+# --- What a report says of itself --------------------------------------------
+
+
+def test_what_must_be_said_of_a_scorer_is_among_the_notes() -> None:
+    played = session([RIGHT, TEXT])
+    assert report(played).notes == ()
+    assert report(played, scorers=("strict", "published")).notes == (published.NOTE,)
+    assert report(played).judged_by is None
+    assert report(played, judged_by="later scenarios").judged_by == "later scenarios"
+
+
+def test_a_session_is_explained_with_evidence_by_every_scorer() -> None:
+    played = session([RIGHT, TEXT], [OTHER, TEXT], [TEXT])
+    for scorer in SCORERS.values():
+        found = explained(scorer, played)
+        bare = scorer.score(played)
+        assert [task.label for task in found.tasks] == ["correct", "error", "error"]
+        assert [task.evidence is None for task in found.tasks] == [True, False, False]
+        assert replace(found, tasks=bare.tasks) == bare
+
+
 # --- Runs that go on ---------------------------------------------------------
 
 
@@ -236,11 +302,14 @@ def test_the_figures_of_a_live_run_are_by_the_rules_of_their_scorer() -> None:
 
 def test_findings_are_figures_only_where_the_agents_own_messages_are_sent() -> None:
     finding = Finding("lamps.e1", 1, "lost_turn", "not there")
-    told = []
+    told, kept = [], []
     for config in (LIVE, LIVE | {"history_from": "proxy"}, GOLD | {"on_mismatch": "continue"}, GOLD):
-        live = report(session([RIGHT, TEXT]), config=config, findings=[finding]).scored[0].live
+        found = report(session([RIGHT, TEXT]), config=config, findings=[finding])
+        live = found.scored[0].live
         told.append(None if live is None else live.findings)
+        kept.append(found.findings)
     assert told == [(finding,), None, None, None]
+    assert kept == [(finding,), (), (), ()]
 
 
 def test_a_run_whose_figures_are_comparable_has_no_verdicts() -> None:

@@ -12,8 +12,10 @@ from support.scored import rate, right, session, unscored, wrong
 
 from scenarios.types import Reply, ToolCall
 from scoring.metrics.calls import NEVER_PARALLEL
+from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
 from scoring.metrics.null_agents import NullAgent, NullFigures
+from scoring.metrics.writes import WriteFinding
 from scoring.output.run_table import run_table
 from scoring.output.tables import align
 from scoring.report import RunReport
@@ -93,6 +95,26 @@ def test_one_session_is_one() -> None:
     assert "Scenarios  1 (1 session)" in table_of().splitlines()
 
 
+def test_the_agent_the_provider_and_later_scenarios_are_named_where_they_are_known() -> None:
+    text = run_table(
+        scored.report(
+            config={"history": "gold", "provider": "sim:noisy:0.3", "agent": "python my_agent.py"},
+            judged_by="later scenarios: 1 of 1 changed since the log",
+        )
+    )
+    assert text.split("\n\n")[0].splitlines() == [
+        "Log        agent.db",
+        "Run        r1",
+        "Model      m-1",
+        "Agent      python my_agent.py",
+        "Provider   sim:noisy:0.3",
+        "History    gold",
+        "Scenarios  1 (1 session)",
+        "Judged by  later scenarios: 1 of 1 changed since the log",
+        "Scorers    wildtoolbench 1",
+    ]
+
+
 def test_a_run_without_model_history_or_sessions_says_so() -> None:
     text = run_table(scored.report(scored.scored(), model=None, config={}))
     assert rows(text)["Model"] == rows(text)["History"] == ["-"]
@@ -117,7 +139,7 @@ def test_a_rate_has_its_count_and_its_interval() -> None:
 
 def test_two_scorers_stand_side_by_side_under_their_names_with_their_difference() -> None:
     text = run_table(two())
-    assert text.split("\n\n")[1].splitlines() == [
+    assert text.split("\n\n")[2].splitlines() == [
         " " * 28 + "wildtoolbench" + " " * 16 + "strict",
         "                     %     k/n       95 %      %  k/n      95 %  difference",
         "Session accuracy  30.8  81/263  25.5-36.6   25.0  2/8  7.0-59.0        -5.8",
@@ -136,7 +158,7 @@ def test_three_scorers_have_no_difference() -> None:
     ]
     text = run_table(scored.report(*columns))
     assert rows(text)["Task accuracy"] == ["0.0", "0/4", "-", "25.0", "1/4", "-", "50.0", "2/4", "-"]
-    assert "wildtoolbench" in text.split("\n\n")[1].splitlines()[0]
+    assert "wildtoolbench" in text.split("\n\n")[2].splitlines()[0]
     assert "difference" not in text
 
 
@@ -145,7 +167,8 @@ def test_a_figure_that_one_scorer_alone_has_leaves_the_others_place_empty() -> N
         scored.report(
             scored.scored(session(right()), figures=[rate("progress_released", 3, 4, "Total")]),
             scored.scored(session(right()), scorer="strict", figures=[rate("progress_nodes", 1, 2, "Total")]),
-        )
+        ),
+        verbose=True,
     )
     released, strict = block(text, "Progress rate, as released")[1], block(text, "Progress, in nodes")[1]
     assert (released.split(), strict.split()) == (
@@ -189,6 +212,16 @@ def test_passes_are_told_only_where_a_scenario_was_played_twice() -> None:
 
 
 @pytest.mark.parametrize("verbose", [False, True])
+def test_further_figures_are_told_if_more_is_wanted(verbose: bool) -> None:
+    names = ("accuracy_by_subtype", "progress_released", "pass_at_k", "task_pass_at_k")
+    figures = [*(rate(name, 1, 2, "2") for name in names), rate("pass_hat_k", 1, 2, "2")]
+    sessions = session(right()), session(right(), name="rooms.e2", epoch=2)
+    text = run_table(scored.report(scored.scored(*sessions, figures=figures)), verbose=verbose)
+    assert [bool(block(text, DEFINITIONS[name].title)) for name in names] == [verbose] * 4
+    assert block(text, DEFINITIONS["pass_hat_k"].title)
+
+
+@pytest.mark.parametrize("verbose", [False, True])
 def test_changes_between_kinds_are_told_if_more_is_wanted(verbose: bool) -> None:
     figures = [rate("accuracy_by_kind_changes", 1, 2, "0"), rate("accuracy_by_half_changes", 1, 2, "0")]
     text = run_table(scored.report(scored.scored(session(right()), figures=figures)), verbose=verbose)
@@ -216,9 +249,31 @@ def test_quantities_have_their_unit_and_groups_are_told_if_more_is_wanted() -> N
     ]
 
 
+def test_what_correct_tasks_took_stands_side_by_side_as_each_scorer_has_its_own() -> None:
+    report = two(currency="EUR")
+    first = (Figure("steps_over_optimal", None, 1.25, 4), Figure("cost_per_correct_task", None, 0.0125, 4))
+    second = (Figure("steps_over_optimal", None, 1.0, 1), Figure("cost_per_correct_task", None, None, 0))
+    nothing = rate("missed_parallelism", 0, 0)
+    by_scorer = zip(report.scored, (first, second), strict=True)
+    report = replace(
+        report, scored=tuple(replace(it, figures=(*it.figures, *own, nothing)) for it, own in by_scorer)
+    )
+    lines = block(run_table(report), "Correct tasks")
+    assert [line.split() for line in lines] == [
+        ["Correct", "tasks", "wildtoolbench", "strict"],
+        ["Steps", "over", "optimal", "path", "1.25", "n", "=", "4", "1.00", "n", "=", "1"],
+        ["Cost", "per", "correct", "task", "0.0125", "EUR", "n", "=", "4", "-", "n", "=", "0"],
+    ]
+    assert lines[0].index("strict") > lines[1].index("n = 4")
+
+
+def test_a_run_without_a_correct_task_has_no_block_of_them() -> None:
+    assert "Correct tasks" not in table_of(*RELEASED, Figure("steps_over_optimal", None, None, 0))
+
+
 def test_costs_are_told_in_the_currency_of_the_prices() -> None:
     report = scored.report(figures=(Figure("cost_total", None, 0.5, 2),), currency="EUR")
-    assert "0.5000 EUR" in block(run_table(report), "Behaviour")[1]
+    assert block(run_table(report), "Behaviour")[1].split() == ["Cost", "0.5", "EUR", "n", "=", "2"]
 
 
 def test_what_the_figures_lack_is_told_below_them_and_cannot_move_the_cursor() -> None:
@@ -288,11 +343,21 @@ def test_an_agent_that_never_calls_in_parallel_is_told_what_that_makes_of_the_op
     assert told == [True, False, False, False]
 
 
-def test_the_last_lines_say_what_was_left_out_and_what_the_intervals_are() -> None:
-    assert table_of().endswith(f"\n\nNot scored: none.\n{NOTES}")
+def test_what_was_left_out_is_told_right_below_the_header() -> None:
+    assert table_of(*RELEASED).split("\n\n")[1] == "Not scored: none."
     left = session(right(), unscored("provider: 503"), unscored("provider: 503"))
-    text = run_table(scored.report(scored.scored(left)))
-    assert text.endswith(f"\n\nNot scored: 2 of 3 tasks, so 1 of 1 sessions: provider: 503 (2)\n{NOTES}")
+    text = run_table(scored.report(scored.scored(left, figures=RELEASED)))
+    assert text.split("\n\n")[1] == "Not scored: 2 of 3 tasks, so 1 of 1 sessions: provider: 503 (2)"
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_the_last_lines_say_what_the_intervals_are(verbose: bool) -> None:
+    report = two(
+        figures=(Figure("steps_per_task", None, 2.5, 4),),
+        notes=("no price for model m",),
+        writes=(at_fault(0),),
+    )
+    assert run_table(report, verbose=verbose).endswith(f"\n\n{NOTES}")
 
 
 def test_what_scorers_leave_out_is_told_apart_where_it_differs() -> None:
@@ -300,13 +365,41 @@ def test_what_scorers_leave_out_is_told_apart_where_it_differs() -> None:
         scored.scored(session(right(), unscored("lost"))),
         scored.scored(session(right(), right()), scorer="strict"),
     )
-    assert run_table(report).splitlines()[-4:-2] == [
+    assert run_table(report).split("\n\n")[1].splitlines() == [
         "wildtoolbench: Not scored: 1 of 2 tasks, so 1 of 1 sessions: lost (1)",
         "strict: Not scored: none.",
     ]
 
 
-# --- Verdicts and evidence ---------------------------------------------------
+# --- Writes, verdicts and evidence -------------------------------------------
+
+
+def at_fault(task: int, call: int | None = 0, **changes: Any) -> WriteFinding:
+    found = WriteFinding("rooms.e1", 1, task, 1, call, "book", "repeated_write", "the same was booked before")
+    return replace(found, **changes)
+
+
+def test_writes_at_fault_are_told_with_their_place_counted_from_one() -> None:
+    report = scored.report(
+        writes=(at_fault(0, 2), at_fault(1, None, kind="stale_write", detail="not undone\x1b[2J"))
+    )
+    assert block(run_table(report), "Writes at fault") == [
+        "Writes at fault: 2",
+        "  rooms.e1, task 1, step 2, call 3: repeated write: the same was booked before",
+        "  rooms.e1, task 2, step 2: stale write: not undone\\x1b[2J",
+    ]
+    assert "Writes at fault" not in table_of()
+
+
+def test_many_writes_at_fault_are_cut_short_but_counted_and_all_are_told_if_more_is_wanted() -> None:
+    report = scored.report(writes=tuple(map(at_fault, range(7))))
+    short = block(run_table(report), "Writes at fault")
+    assert [line.split(": ")[0] for line in short[1:-1]] == [
+        f"  rooms.e1, task {n}, step 2, call 1" for n in range(1, 6)
+    ]
+    assert (short[0], short[-1]) == ("Writes at fault: 7", "  and 2 more: --verbose has them all")
+    full = block(run_table(report, verbose=True), "Writes at fault")
+    assert [line.split(", ")[1] for line in full[1:]] == [f"task {n}" for n in range(1, 8)]
 
 
 def test_scorers_that_agree_are_said_to() -> None:
@@ -368,6 +461,18 @@ def test_the_evidence_for_every_wrong_task_is_told_if_more_is_wanted() -> None:
     ]
 
 
+def test_a_wrong_task_of_a_live_run_has_its_verdict_beside_each_scorer() -> None:
+    report = scored.report(
+        scored.scored(session(wrong(verdict="correct_after_errors"))),
+        scored.scored(session(wrong(verdict="wrong")), scorer="strict"),
+    )
+    lines = block(run_table(report, verbose=True), "Wrong tasks")
+    assert [line for line in lines if line.startswith("    ") and line[4] != " "] == [
+        "    wildtoolbench: correct after errors (param_value)",
+        "    strict: wrong (param_value)",
+    ]
+
+
 def test_nothing_of_a_foreign_log_can_move_the_cursor() -> None:
     hostile = "\x1b]0;x\x07\n\r\u202e\x9b\ud800"
     foreign = scored.scenario(hostile, [hostile, hostile])
@@ -375,8 +480,11 @@ def test_nothing_of_a_foreign_log_can_move_the_cursor() -> None:
     report = scored.report(
         scored.scored(lost, figures=[rate("accuracy_by_label", 1, 2, hostile)]),
         scored.scored(session(right(), right(), name=hostile, scenario=foreign), scorer="strict"),
-        **{"log": hostile, "run": hostile, "model": hostile, "config": {"history": hostile}},
+        **{"log": hostile, "run": hostile, "model": hostile},
+        config={"history": hostile, "agent": hostile, "provider": hostile},
         notes=(hostile,),
+        judged_by=hostile,
+        writes=(at_fault(0, session=hostile, detail=hostile),),
     )
     for verbose in (False, True):
         text = run_table(report, verbose=verbose)

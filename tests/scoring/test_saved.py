@@ -38,6 +38,10 @@ def run_of(
     return scored.report(*by_scorer, **of)
 
 
+def columns_of(path: Path) -> list[str]:
+    return [name for _, name, *_ in query(path, "PRAGMA table_info(verdicts)")]
+
+
 def refusal(log: Path, report: RunReport) -> str:
     with pytest.raises(SavedError) as refused:
         save(log, report)
@@ -72,6 +76,8 @@ def test_each_verdict_is_saved_with_what_made_it(tmp_path: Path) -> None:
     assert query(saved.path, "SELECT DISTINCT config_hash FROM verdicts") == [
         ("21501dbaf73f5223934d22283f01caff4132bc1de4a9550c1ed0dffeb397a323",)
     ]
+    assert columns_of(saved.path)[9:12] == ["label", "verdict", "rule"]
+    assert query(saved.path, "SELECT DISTINCT verdict FROM verdicts") == [(None,)]
     assert query(saved.path, "SELECT * FROM meta") == [
         ("application", "wildtoolbench-proxy scores"),
         ("schema_version", 1),
@@ -187,6 +193,22 @@ def test_a_verdict_that_moved_for_no_other_reason_did_so_with_the_log(tmp_path: 
         "log changed: too late",
         "2 of 3 verdicts moved: log changed (2)",
     ]
+
+
+def test_a_live_verdict_that_moves_is_told_though_its_label_is_the_same(tmp_path: Path) -> None:
+    log, evidence = tmp_path / "a.db", {"evidence": None, "reason": "too late"}
+    before = (wrong(verdict="wrong", **evidence), right(verdict="correct"))
+    after = (wrong(verdict="correct_after_errors", **evidence), right(verdict="correct"))
+    assert query(save(log, run_of(*before)).path, "SELECT label, verdict FROM verdicts") == [
+        ("error", "wrong"),
+        ("correct", "correct"),
+    ]
+    assert moved_lines(save(log, run_of(*after))) == [
+        "rooms.e1, task 1, strict: error, wrong (param_value) -> error, correct_after_errors (param_value); "
+        "log changed: too late",
+        "1 of 2 verdicts moved: log changed (1)",
+    ]
+    assert moved_lines(save(log, run_of(*after))) == ["0 of 2 verdicts moved"]
 
 
 def test_hostile_text_is_saved_once_and_told_in_one_line(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_the_document_has_the_figures_of_each_scorer_and_its_verdict_on_each_tas
     document = json.loads(run_score(log(r1=[RIGHT, WRONG]), "--format", "json").stdout)
     assert list(document) == [
         *("log", "run", "model", "config"),
-        *("scorers", "figures", "currency", "notes", "null_agents"),
+        *("scorers", "figures", "currency", "notes", "judged_by", "null_agents"),
         *("findings", "writes", "disagreements", "tasks"),
     ]
     assert (document["log"], document["run"], document["model"]) == ("run.db", "r1", "m-1")
@@ -246,6 +247,19 @@ def test_the_tasks_on_which_scorers_disagree_are_listed_with_both_reasons(log: C
     }
     assert reasons["wildtoolbench"] is None
     assert '"blue."' in str(reasons["strict"])
+
+
+def test_what_correct_tasks_took_is_over_the_tasks_that_each_scorer_finds_correct(
+    log: Callable[..., Path],
+) -> None:
+    """A full stop more: correct by the released rules alone."""
+    path = log(r1=[[[calling('{"room": "blue."}'), TEXT], [TEXT]]])
+    document = json.loads(run_score(path, "--format", "json").stdout)
+    assert "steps_over_optimal" not in document["figures"]
+    found = [it["figures"]["steps_over_optimal"] for it in document["scorers"].values()]
+    assert [(it["value"], it["n"]) for it in found] == [(1.0, 2), (1.0, 1)]
+    rows = [line.split() for line in run_score(path).stdout.splitlines()]
+    assert ["Steps", "over", "optimal", "path", "1.00", "n", "=", "2", "1.00", "n", "=", "1"] in rows
 
 
 def test_a_wrong_task_comes_with_its_evidence(log: Callable[..., Path]) -> None:
@@ -398,3 +412,62 @@ def test_a_log_that_is_missing_or_not_sqlite_is_one_line(tmp_path: Path, content
 def test_every_scorer_that_can_be_chosen_exists() -> None:
     assert list(SCORER_NAMES) == list(SCORERS)
     assert DEFAULT_SCORERS == DEFAULT
+
+
+# --- A baseline beside the run -----------------------------------------------
+
+
+def beside(path: Path, *arguments: object) -> str:
+    """What is printed below the table of the run."""
+    result, table = run_score(path, *arguments), run_score(path, *scorers_of(arguments)).stdout
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{table}\n")
+    return result.stdout.removeprefix(table)
+
+
+def scorers_of(arguments: Sequence[object]) -> list[object]:
+    return [it for pair in pairwise(arguments) if pair[0] == "--scorer" for it in pair]
+
+
+def test_a_baseline_is_a_by_the_first_scorer_and_the_run_is_b(log: Callable[..., Path]) -> None:
+    mine, base = log("mine.db", r1=[RIGHT]), log("base.db", r2=[WRONG])
+    lines = [line.split() for line in beside(mine, "--baseline", base).splitlines()]
+    assert ["Log", "base.db", "mine.db"] in lines
+    assert ["Run", "r2", "r1"] in lines
+    assert ["Scorer", "wildtoolbench", VERSIONS[0]] in lines
+    [accuracy] = [line for line in lines if line[:2] == ["Task", "accuracy"]]
+    assert (accuracy[2], accuracy[4]) == ("50.0", "100.0")
+
+
+def test_the_run_of_a_baseline_can_be_chosen_and_must_be_where_there_are_several(
+    log: Callable[..., Path],
+) -> None:
+    mine, base = log("mine.db", r1=[RIGHT]), log("base.db", r2=[WRONG], r3=[RIGHT])
+    for run in ("r2", "r3"):
+        told = beside(mine, "--baseline", base, "--baseline-run", run)
+        assert ["Run", run, "r1"] in [line.split() for line in told.splitlines()]
+    unchosen = run_score(mine, "--baseline", base)
+    assert unchosen.exit_code == 2
+    assert unchosen.stderr == f"Error: {base} holds 2 runs; choose with --baseline-run: r2, r3\n"
+    unknown = run_score(mine, "--baseline", base, "--baseline-run", "r9")
+    assert unknown.exit_code == 2
+    assert "unknown run 'r9'" in unknown.stderr
+
+
+def test_nothing_is_compared_by_an_experimental_scorer(log: Callable[..., Path]) -> None:
+    path = log(r1=[RIGHT])
+    alone = run_score(path, "--scorer", "published", "--baseline", path)
+    assert alone.exit_code == 2
+    assert alone.stderr == (
+        "Error: --baseline: nothing is compared by an experimental scorer: name another --scorer\n"
+    )
+    told = beside(path, "--scorer", "published", "--scorer", "strict", "--baseline", path)
+    assert ["Scorer", "strict", VERSIONS[1]] in [line.split() for line in told.splitlines()]
+
+
+def test_a_baseline_goes_with_the_table_alone(log: Callable[..., Path]) -> None:
+    path = log(r1=[RIGHT])
+    for option in (["--baseline", path], ["--leaderboard"]):
+        result = run_score(path, "--format", "json", *option)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.endswith("--leaderboard and --baseline go with --format table\n")

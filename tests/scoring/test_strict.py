@@ -301,6 +301,19 @@ def test_the_nearest_of_a_call_too_many_is_what_is_left_beside_the_right_ones() 
     assert (found.rule, found.call, found.nearest.action) == ("step.wrong_tool", 1, "close")
 
 
+@pytest.mark.parametrize("name", ["countStock", "weigh"])
+def test_wrong_arguments_are_told_whichever_of_two_equal_calls_came_first(name: str) -> None:
+    """What waits for the second of two equal nodes is as ready as what waits for the first."""
+    twin = scenes.call("getPrice", {"thing": "lamp"}, "3")
+    after = [
+        scenes.call("countStock", {"thing": "lamp"}, "12", 0),
+        scenes.call("weigh", {"thing": "lamp", "kilos": 1}, "light", 1),
+    ]
+    record = scenes.record("own", ("Do it.", [twin, twin, *after, scenes.close("Done.", 0, 1, 2, 3)]))
+    found = score(call(LAMP), call((name, {"thing": "sofa", "kilos": 9})), record=record)
+    assert (found.action_name_label, found.action_arguments_label) == ("correct", "error")
+
+
 # Size
 
 

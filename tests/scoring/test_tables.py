@@ -88,7 +88,9 @@ def test_an_interval_is_two_rates_or_a_dash() -> None:
         ("rate", 0.14453, "14.5 %"),
         ("seconds", 1.005001, "1.01 s"),
         ("ratio", 2.5, "2.50"),
-        ("money", 0.00125, "0.0013 EUR"),
+        ("money", 0.00125, "0.00125 EUR"),
+        ("money", 0.000123456, "0.0001235 EUR"),
+        ("money", 12.3456, "12.35 EUR"),
         ("count", 1234567, "1,234,567"),
         ("count", 1234567.0, "1,234,567"),
         ("tokens", 1234.5, "1,234.50"),
@@ -103,8 +105,8 @@ def test_a_quantity_has_its_unit_and_a_dash_for_nothing(unit: Unit, value: float
 
 def test_money_without_a_currency_is_a_number_and_a_foreign_currency_is_spelt_out() -> None:
     cost = Figure("cost_total", None, 2.0, 1)
-    assert quantity(cost, "money") == "2.0000"
-    assert quantity(cost, "money", "\x1b[2J") == "2.0000 \\x1b[2J"
+    assert quantity(cost, "money") == "2"
+    assert quantity(cost, "money", "\x1b[2J") == "2 \\x1b[2J"
 
 
 def test_a_moment_is_told_in_utc() -> None:

@@ -46,6 +46,14 @@ def is_safe_line(text: str) -> bool:
     return not {unicodedata.category(char) for char in text} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
+def nested(levels: int) -> Any:
+    """The number 1 in so many arrays."""
+    found: Any = 1
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
 # --- Reading -----------------------------------------------------------------
 
 
@@ -78,6 +86,8 @@ def test_absent_and_blank_arguments_are_an_empty_object(nothing: Any) -> None:
         (False, "args.not_object"),
         (b"{}", "args.not_object"),
         ({"a": float("nan")}, "args.not_finite"),
+        ({"a": [float("nan")]}, "args.not_finite"),
+        ({"a": nested(100)}, "args.invalid_json"),
     ],
 )
 def test_arguments_that_are_no_json_object_break_one_rule_at_the_root(text: Any, rule: str) -> None:
@@ -89,11 +99,25 @@ def test_an_object_from_a_provider_is_taken_as_parsed() -> None:
     assert judged(parameters(a=INTEGER), {"a": 1}, {"a": 1}).right
 
 
+def test_brackets_side_by_side_or_in_texts_are_no_levels() -> None:
+    wide = {"a": [[it] for it in range(101)], "b": [{"c": "[{"} for _ in range(101)], "d": nested(99)}
+    assert judged({}, json.dumps(wide), wide).right
+
+
+def test_more_than_100_levels_cannot_be_read_as_text_either() -> None:
+    deep = {"a": nested(100)}
+    assert faults({}, deep, deep) == [("args.invalid_json", "$")]
+
+
+def test_keys_and_values_of_a_provider_that_json_has_not_are_told_apart() -> None:
+    found = judged(parameters(a=STRING), {1: 2, "a": b"x"}, {"a": None})
+    assert [(it.rule, it.path) for it in found.faults] == [("args.undeclared", "$[1]"), ("args.type", "$.a")]
+
+
 def test_deep_arguments_are_right_where_the_reference_has_them_so() -> None:
-    deep: Any = 1
-    for _ in range(99):
-        deep = [deep]
-    assert judged({}, json.dumps({"a": deep}), {"a": deep}).right
+    """100 levels in all, as text and as an object."""
+    deep = {"a": nested(99)}
+    assert (judged({}, json.dumps(deep), deep).right, judged({}, deep, deep).right) == (True, True)
 
 
 # --- Keys --------------------------------------------------------------------
@@ -130,6 +154,7 @@ def test_an_undeclared_key_is_hallucinated_and_a_declared_one_is_only_extra() ->
         ({"type": "object", "additionalProperties": {"type": "string"}}, "args.extra"),
         ({"type": "object", "patternProperties": {"^x": {}}}, "args.extra"),
         ({"type": "object", "patternProperties": {"^y": {}}}, "args.undeclared"),
+        ({"type": "object", "patternProperties": {"(": {}, "^x": {}}}, "args.extra"),
     ],
 )
 def test_an_open_object_makes_up_no_keys(schema: Any, rule: str) -> None:
@@ -152,6 +177,8 @@ def test_a_key_that_the_reference_has_is_right_though_no_schema_declares_it() ->
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
         ({"oneOf": [{"type": "null"}, {"type": "string"}]}, True),
         ({"enum": ["a", None]}, True),
+        ({"const": None}, True),
+        ({"enum": ["a", "b"]}, False),
         ({"$ref": "#/$defs/maybe"}, True),
         ({"type": "string"}, False),
         ({}, False),
@@ -179,6 +206,59 @@ def test_every_fault_is_told_in_the_order_of_paths_with_all_that_was_compared() 
         ("args.enum", "$.unit", "C", "K", "C", "K", False),
         ("args.date", "$.when", "2024-7-13", "2024/07/14", "2024-07-13", "2024-07-14", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "told", "values"),
+    [
+        ({"n": "x"}, {"n": 1}, '$.n: string "x" where number 1 was expected', (1, "x")),
+        ({"n": None}, {"n": 1}, "$.n: null null where number 1 was expected", (1, None)),
+        ({"n": 2}, {"n": 1}, "$.n: 2 is not 1", (1, 2)),
+        ({"unit": "K"}, {"unit": "é"}, '$.unit: "K" is not "é", and none of "é", "F"', ("é", "K")),
+        ({"id": "A"}, {"id": "a"}, '$.id: "A" is not "a", and must be character by character', ("a", "A")),
+        ({"s": "Rom"}, {"s": "Rome"}, '$.s: "Rom" is not "Rome"', ("Rome", "Rom")),
+        ({}, {"n": 1}, "$.n: missing; expected 1", (1, None)),
+        ({}, {"must": 1}, "$.must: missing, and the schema requires it; expected 1", (1, None)),
+        ({"s": "x"}, {}, '$.s: "x" was not asked for', (None, "x")),
+        ({"page": 2}, {}, "$.page: 2 was not asked for, and not its default 1", (None, 2)),
+        ({"new": 2}, {}, "$.new: the tool has no such parameter; got 2", (None, 2)),
+        ({"l": [1]}, {"l": [1, 2]}, "$.l: 1 item where 2 items should be: [1], not [1, 2]", ([1, 2], [1])),
+    ],
+)
+def test_a_message_says_where_what_came_and_what_was_expected(
+    actual: dict[str, Any], expected: dict[str, Any], told: str, values: tuple[Any, Any]
+) -> None:
+    unit = {"enum": ["é", "F"]}
+    schema = parameters(
+        ("must",),
+        n=INTEGER,
+        s=STRING,
+        id=STRING,
+        unit=unit,
+        must={},
+        page={"default": 1},
+        l={"type": "array"},
+    )
+    must = {} if "must" in expected else {"must": 1}
+    (found,) = judged(schema, json.dumps({**must, **actual}), {**must, **expected}).faults
+    assert (found.message, (found.expected, found.actual)) == (told, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": 1', "$: not JSON: Expecting ',' delimiter at character 8"),
+        ('{"a": 1, "b": 2, "b": 3}', '$: the key "b" is there more than once'),
+        ('{"a": 1e999}', '$: "1e999" is no finite number'),
+        ('{"a": NaN}', "$: NaN is no finite number"),
+        ("[1]", "$: the arguments are not an object but [1]"),
+    ],
+)
+def test_a_message_says_why_arguments_cannot_be_read_and_the_fault_has_them_as_they_came(
+    text: str, told: str
+) -> None:
+    (found,) = judged(parameters(), text, {}).faults
+    assert (found.message, found.actual) == (told, text)
 
 
 def test_a_key_that_is_no_plain_name_is_quoted_in_the_path() -> None:
@@ -215,6 +295,23 @@ def test_likeness_is_the_share_of_keys_that_are_right() -> None:
     assert [judged(schema, json.dumps(actual), expected).likeness for actual, expected, _ in cases] == [
         likeness for _, _, likeness in cases
     ]
+
+
+def test_what_only_breaks_the_schema_is_less_than_right_but_not_less_than_half_wrong() -> None:
+    """Two keys, of which one is too long: a judge of alternatives must still prefer what is right."""
+    rules = prepare(tool(parameters(a={"maxLength": 4}, b=INTEGER)))
+    node = Node(
+        "t", {"a": "Rome", "b": 1}, None, alternatives=({"a": "Rome", "b": 2}, {"a": "Rome ", "b": 1})
+    )
+    one = compare(rules, '{"a": "Rome ", "b": 1}', node.arguments)
+    assert ([it.rule for it in one.faults], 0.0 < one.likeness < 1.0) == (["args.schema"], True)
+    assert judge_call(rules, '{"a": "Rome ", "b": 1}', node).right
+
+
+def test_arguments_that_cannot_be_read_are_wrong_by_every_alternative() -> None:
+    rules = prepare(tool(parameters(a=INTEGER)))
+    found = judge_call(rules, '{"a": ', Node("t", {"a": 1}, None, alternatives=({"a": 2},)))
+    assert ([it.rule for it in found.faults], found.likeness) == (["args.invalid_json"], 0.0)
 
 
 def test_any_alternative_makes_a_call_right() -> None:

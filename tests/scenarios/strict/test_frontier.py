@@ -223,6 +223,20 @@ def test_what_stands_behind_a_closing_node_does_not_keep_it_back() -> None:
     assert kind(walk((A, close(0), call("b", 1, n=2)), of(A), TEXT)) == "close"
 
 
+def test_what_stands_behind_a_closing_node_at_any_distance_does_not_keep_it_back_but_all_else_does() -> None:
+    branches = call("b", 1, n=2), call("c", 1, n=3)
+    for behind in ((*branches, call("d", 2, n=4)), (*branches, call("d", 3, n=4))):
+        nodes = (A, close(), *behind)
+        assert kind(walk(nodes, TEXT)) == "refused"
+        assert kind(walk(nodes, of(A), TEXT)) == "close"
+
+
+def test_of_two_closing_nodes_the_one_that_waits_for_the_other_is_not_due() -> None:
+    taken = walk((close(1), close()), TEXT)
+    assert isinstance(taken, Taken)
+    assert (taken.kind, taken.nodes) == ("close", (1,))
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_a_reply_with_neither_text_nor_calls_is_refused(content: str | None) -> None:
     refused = walk((close(),), Reply(content))
@@ -325,6 +339,13 @@ def test_twelve_of_twenty_four_interchangeable_nodes_are_one_set_and_one_compari
     assert isinstance(taken, Taken)
     assert taken.frontier.masks == (2**12 - 1,)
     assert kind(walk(nodes, of(*nodes[:12]), of(*nodes[:12]), TEXT)) == "close"
+
+
+def test_equal_nodes_are_interchangeable_whatever_the_order_of_their_keys() -> None:
+    nodes = (call("a", x=1, y=2), call("a", y=2, x=1), close(0, 1))
+    taken = walk(nodes, of(nodes[1]))
+    assert isinstance(taken, Taken)
+    assert taken.frontier.masks == (0b01,)
 
 
 def test_nodes_that_other_calls_wait_for_are_not_interchangeable() -> None:

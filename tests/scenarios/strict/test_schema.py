@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,14 @@ def faults(
         ({"type": "string", "maxLength": 50}, LONGER, LONG, False),
         ({"type": "string", "maxLength": 10}, LONGER, LONG, False),
         ({"type": "array", "items": {"maxLength": 4}}, ["Rome "], ["Rome"], True),
+        ({"properties": {"n": {"default": 1}}, "maxProperties": 1}, {"x": 1, "n": 1}, {"x": 1}, True),
+        ({"enum": [{"type": "float"}]}, {"type": "FLOAT"}, {"type": "float"}, True),
+        ({"allOf": [{"maxLength": 40}]}, LONGER, LONG, True),
+        ({"allOf": [{"minLength": 60}, {"maxLength": 40}]}, LONGER, LONG, True),
+        ({"anyOf": [{"type": "float"}, {"maxLength": 40}]}, LONGER, LONG, True),
+        ({"type": ["string", "null"], "maxLength": 40}, LONGER, LONG, True),
+        ({"type": ["string", "null"], "nullable": True, "maxLength": 40}, LONGER, LONG, True),
+        ({"type": "string", "nullable": True, "maxLength": 40}, LONGER, LONG, True),
         ({"type": "integer"}, 5.0, 5, False),
         ({"type": "float"}, 5, 5.0, False),
         ({"type": "string", "format": "date"}, "2024/7/13", "2024-07-13", False),
@@ -89,8 +98,16 @@ def test_parameters_that_forbid_the_reference_do_not_make_it_wrong(parameters: A
         ({"anyOf": [{"const": "a"}, {"const": "b"}]}, "A", "a", "args.exact"),
         ({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}, "A", "a", "args.enum"),
         ({"allOf": [{"pattern": "^[A-Z]+$"}]}, "rome", "ROME", "args.exact"),
+        ({"allOf": [{"minLength": 1}, True, {"enum": ["C", "F"]}]}, "K", "C", "args.enum"),
         ({"$ref": "#/$defs/unit"}, "K", "C", "args.enum"),
         ({"$ref": "#/$defs/unit"}, "F", "C", "args.exact"),
+        ({"anyOf": [{"$ref": "#/$defs/unit"}, {"const": "K"}]}, "f", "F", "args.exact"),
+        ({"$ref": "#/$defs/a~1b"}, "F", "C", "args.exact"),
+        ({"$ref": "#/$defs/a~0b"}, "F", "C", "args.exact"),
+        ({"$ref": "#/$defs/0"}, "F", "C", "args.exact"),
+        ({"$ref": "#/$defs/unit/anyOf/0"}, "F", "C", "args.exact"),
+        ({"$ref": "#/$defs/unit/anyOf/1"}, "C ", "c", None),
+        ({"$ref": "#/$defs/unit/anyOf/x"}, "C ", "c", None),
         ({"$ref": "#"}, {"q": " A"}, {"q": "a"}, None),
         ({}, [1, {"x": None}], [1.0, {"x": None}], None),
     ],
@@ -98,8 +115,30 @@ def test_parameters_that_forbid_the_reference_do_not_make_it_wrong(parameters: A
 def test_a_value_is_held_to_what_its_schema_says_wherever_it_says_it(
     schema: Any, actual: Any, expected: Any, rule: str | None
 ) -> None:
-    found = faults(schema, actual, expected, ToolNotes(), **{"$defs": {"unit": {"enum": ["C", "F"]}}})
+    unit = {"enum": ["C", "F"], "anyOf": [{"enum": ["C", "F"]}]}
+    defs = dict.fromkeys(("unit", "a/b", "a~b", "0"), unit)
+    found = faults(schema, actual, expected, ToolNotes(), **{"$defs": defs})
     assert found == ([] if rule is None else [(rule, "$.q")])
+
+
+def test_items_are_held_to_a_schema_that_is_referred_to() -> None:
+    found = faults(
+        {"items": {"$ref": "#/$defs/unit"}}, ["K"], ["C"], **{"$defs": {"unit": {"enum": ["C", "F"]}}}
+    )
+    assert found == [("args.enum", "$.q[0]")]
+
+
+def test_a_key_that_the_schema_requires_of_this_value_alone_is_missing() -> None:
+    """What `then` asks for is not asked of the Reference, whose spelling `if` does not know."""
+    condition = {"if": {"properties": {"q": {"const": "ROME"}}}, "then": {"required": ["country"]}}
+    assert faults({}, "ROME", "Rome", **condition) == [("args.missing", "$.country")]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_schema_is_fetched_from_another_place(tmp_path: Path) -> None:
+    other = tmp_path / "short.json"
+    other.write_text('{"maxLength": 4}', "utf-8")
+    assert faults({"$ref": other.as_uri()}, "Rome ", "Rome", ToolNotes()) == []
 
 
 def test_keys_of_every_branch_are_declared() -> None:
@@ -111,6 +150,11 @@ def test_keys_of_every_branch_are_declared() -> None:
 def test_items_by_position_have_schemas_of_their_own() -> None:
     schema = {"prefixItems": [{"enum": ["a"]}], "items": {"type": "string"}}
     assert faults(schema, ["A", "B"], ["a", "b"], ToolNotes()) == [("args.enum", "$.q[0]")]
+
+
+def test_items_after_those_listed_have_the_schema_that_older_drafts_give_them() -> None:
+    schema = {"items": [{"type": "string"}], "additionalItems": {"enum": ["a", "b"]}}
+    assert faults(schema, ["A", "K"], ["a", "b"], ToolNotes()) == [("args.enum", "$.q[1]")]
 
 
 def test_a_missing_key_that_the_schema_requires_is_missing_whatever_its_default() -> None:

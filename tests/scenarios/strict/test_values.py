@@ -65,6 +65,7 @@ def test_numbers_are_equal_by_value_however_they_are_spelt(spelling: str, kind: 
         ('["a"]', "a", "args.type", False),
         ('{"a": 1}', [1], "args.type", False),
         ('"{}"', {}, "args.type", True),
+        ('"[\\"A\\"]"', ["A"], "args.type", True),
         ("[]", {}, "args.type", False),
     ],
 )
@@ -156,8 +157,16 @@ SAME = [
     ["20:00", "8 pm", "8PM", "8:00 p.m.", "20:00:00.000"],
     ["00:00", "12 am", "12:00 AM"],
     ["12:00", "12 pm"],
+    ["13:00", "1 pm"],
     ["20:00:30", "8:00:30 pm"],
-    ["20:00Z", "20:00+00:00", "8 pm UTC", "20:00 +0000"],
+    ["20:00:00.5", "8:00:00.50 pm"],
+    ["20:00:00.05"],
+    ["23:59:59", "11:59:59 pm"],
+    ["20:00Z", "20:00+00:00", "8 pm UTC", "20:00 +0000", "20:00 GMT", "20:00-00:00"],
+    ["20:00+05:00", "8 pm +05"],
+    ["20:00+05:30"],
+    ["20:00-05:00"],
+    ["20:00+10:00"],
     ["2024-07-13T08:00", "2024-7-13 8:00", "2024/07/13 08:00:00", "2024年7月13日 8:00", "2024-07-13 8 am"],
     ["2024-07-13T08:00:00Z", "2024-07-13 08:00+00:00", "2024-07-13t08:00z", "2024-07-13T08:00:00.0+00"],
     ["2024-07-13T08:00+08:00", "2024-7-13 8:00:00+0800"],
@@ -184,7 +193,10 @@ def test_different_dates_and_times_differ() -> None:
     [
         ("2024-13-45", "2024/13/45"),
         ("2024-02-30", "2024-2-30"),
+        ("24:00", "24:00:00"),
         ("25:00", "25:00:00"),
+        ("8:60", "08:60"),
+        ("8:00:60", "08:00:60"),
         ("13 pm", "1 pm"),
         ("8", "8:00"),
         ("2024-7-13 or so", "2024-07-13 or so"),
@@ -216,12 +228,33 @@ def test_a_format_of_dates_or_times_keeps_the_canonical_form(form: str) -> None:
         ("http://a.b/#x", "http://a.b/", False),
         ("http://a.b", "https://a.b", False),
         ("http://u@a.b", "http://a.b", False),
+        ("http://a.b", "http://a.c", False),
+        ("http://a.b:8443", "http://a.c:8443", False),
+        ("http://[::1]:8080", "http://[::1:8080]", False),
+        ("http://a.b/%2F", "http://a.b/2F", False),
+        ("http://a.b/\ud800", "http://a.b/\ud801", False),
     ],
 )
 def test_urls_are_compared_in_canonical_form(actual: str, expected: str, same: bool) -> None:
     """RFC 3986, 6.2.2 and 6.2.3."""
     for schema in (STRING, {"type": "string", "format": "uri"}):
         assert text_rules(actual, expected, schema) == ["args.url"] * (not same)
+
+
+@pytest.mark.parametrize(
+    ("expected", "form"),
+    [
+        ("2024/7/13 8:00:30 pm +0800", "2024-07-13T20:00:30+08:00"),
+        ("2024-7-13T8:00:00Z", "2024-07-13T08:00+00:00"),
+        ("HTTP://A.b:80/%2f%7E?q=1#é", "http://a.b/%2F~?q=1#%C3%A9"),
+    ],
+)
+def test_a_fault_shows_the_canonical_form(expected: str, form: str) -> None:
+    """ISO 8601; RFC 3986, 6.2.2: scheme and host in lower case, escapes in upper case."""
+    rules = prepare(Tool("t", "", {"properties": {"q": STRING}}, {}))
+    actual = "1999-01-01" if expected[0] == "2" else "http://c.d/"
+    (found,) = compare(rules, json.dumps({"q": actual}), {"q": expected}).faults
+    assert (found.expected_form, found.actual_form) == (form, actual)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +281,19 @@ def test_the_order_of_an_array_matters() -> None:
 )
 def test_it_does_not_matter_where_the_schema_or_the_notes_say_so(schema: Any, notes: ToolNotes) -> None:
     assert faults('["B ", "c", "a"]', ["a", "b", "C"], schema, notes=notes) == []
+    assert faults('["B ", " A"]', ["a", "b"], schema, notes=notes) == []
+
+
+def test_items_listed_by_position_may_come_in_any_order_too() -> None:
+    assert faults('["b", "a"]', ["a", "b"], {"prefixItems": [{}, {}]}, notes=UNORDERED) == []
+
+
+def test_the_longer_of_two_arrays_is_no_better_partner_than_an_equal_one() -> None:
+    assert faults("[[1, 2, 3], [1, 2]]", [[1, 2], [1, 2, 3]], notes=UNORDERED) == []
+
+
+def test_every_item_is_compared_whatever_stands_beside_it() -> None:
+    assert faults('[1, {"a": 1}]', [2, {"a": 1}]) == [("args.number", "$.q[0]", False)]
 
 
 def test_an_item_is_used_once() -> None:
@@ -288,6 +334,42 @@ def test_arrays_of_any_size_are_compared_without_an_order(size: int) -> None:
     assert faults(json.dumps(actual), expected, notes=UNORDERED) == []
     actual[0][1]["text"] = "another"
     assert faults(json.dumps(actual), expected, notes=UNORDERED) == [("args.text", "$.q[0][1].text", False)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "items"),
+    [
+        ({}, "q", [f"item {it}" for it in range(51)]),
+        ({}, "userIds", [f"{kind}{it}" for it in range(26) for kind in "aA"]),
+        ({}, "q", [{"n": it} for it in range(51)]),
+        ({}, "q", [{f"key{it}": 1} for it in range(51)]),
+        ({}, "q", [None, True, 1, 1.5, False, 0, *range(2, 50)]),
+        (
+            {"items": {"prefixItems": [{"enum": ["a", "A"]}]}},
+            "q",
+            [[kind, it] for it in range(26) for kind in "aA"],
+        ),
+    ],
+    ids=["texts", "identifiers", "values", "keys", "types", "places"],
+)
+def test_each_of_very_many_items_without_an_order_finds_its_equal(
+    schema: Any, name: str, items: list[Any]
+) -> None:
+    notes = ToolNotes(unordered=frozenset({name}))
+    assert faults(json.dumps(items[::-1]), items, schema, name, notes) == []
+
+
+def test_very_many_items_of_another_number_have_that_one_fault() -> None:
+    found = faults(json.dumps(list(range(60))), list(range(100, 170)), notes=UNORDERED)
+    assert found == [("args.array_length", "$.q", False)]
+
+
+def test_the_best_pairing_of_50_items_is_found_though_equals_would_part_otherwise() -> None:
+    """Null is as good as absent, and absent as the default 1, but null is not 1: `{}` is for `{"n": 1}`."""
+    items = {"properties": {"n": {"type": ["integer", "null"], "default": 1}}}
+    more = list(range(48))
+    actual = json.dumps([{}, {"n": None}, *more])
+    assert faults(actual, [{}, {"n": 1}, *more], {"items": items}, notes=UNORDERED) == []
 
 
 def test_of_very_many_differing_items_the_rest_go_by_position() -> None:
