@@ -113,6 +113,8 @@ def score(
     beside = Beside(asked.pop("leaderboard"), asked.pop("baseline"), asked.pop("baseline_run"))
     if beside.wanted and output_format != "table":
         raise click.UsageError("--leaderboard and --baseline go with --format table")
+    if beside.baseline_run is not None and beside.baseline is None:
+        raise click.UsageError("--baseline-run is of --baseline LOG.db")
     gates = read_gates(fail_under, fail_over)
     reports = score_logs(logs, run_ids, Asked(**asked))
     outcomes = check_gates(gates, reports)
@@ -193,15 +195,14 @@ def _end(logs: tuple[Path, ...], reports: list[RunReport], outcomes: list[Outcom
     """Exits with what the thresholds and the scored Tasks come to."""
     from scoring.gates import outcome_lines
 
-    missed = [outcome for outcome in outcomes if outcome.passed is False]
-    if missed:
-        raise ThresholdMissed("; ".join(outcome_lines(missed)))
+    lines = list(zip(outcomes, outcome_lines(outcomes), strict=True))
+    if missed := [line for outcome, line in lines if outcome.passed is False]:
+        raise ThresholdMissed("; ".join(missed))
     empty = [report for report in reports if report.scored_tasks == 0]
     if empty or not reports:
         raise NothingScorable(_nothing_scorable(logs, empty))
-    unknown = [outcome for outcome in outcomes if outcome.passed is None]
-    if unknown:
-        raise NothingScorable("; ".join(outcome_lines(unknown)))
+    if unknown := [line for outcome, line in lines if outcome.passed is None]:
+        raise NothingScorable("; ".join(unknown))
 
 
 def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:

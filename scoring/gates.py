@@ -108,7 +108,9 @@ def outcome_line(outcome: Outcome) -> str:
         value, threshold = _in_full(figure.value, unit), _in_full(gate.threshold, unit)
     counts = f"n = {figure.n}" if figure.successes is None else f"{figure.successes} of {figure.n}"
     side = f"not {gate.kind}" if outcome.passed else gate.kind
-    missing = f"; {outcome.unscored} tasks were not scored" if outcome.unscored else ""
+    missing = ""
+    if outcome.unscored:
+        missing = f"; {outcome.unscored} {'task was' if outcome.unscored == 1 else 'tasks were'} not scored"
     return f"{key} is {value} ({counts}), {side} the threshold of {threshold}{missing}"
 
 

@@ -43,7 +43,10 @@ def _findings(connection: sqlite3.Connection, run_id: str) -> tuple[Finding, ...
     rows = connection.execute(_FINDINGS, {"run": run_id}).fetchall()
     found: dict[tuple[str, int, str], Finding] = {}
     for _, _, session, findings in sorted(rows, key=lambda row: (natural(row[0]), row[1])):
-        for it in json.loads(findings):
+        told = json.loads(findings)
+        if not isinstance(told, list):
+            raise TypeError("the findings of an exchange are no JSON array")
+        for it in told:
             finding = Finding(session, it["turn"], it["what"], it["detail"])
             found.setdefault((finding.session, finding.turn, finding.what), finding)
     return tuple(found.values())

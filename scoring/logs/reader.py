@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from scenarios.load import ScenarioError, parse_record
 from scenarios.replies import read_reply
@@ -183,11 +183,15 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
 def _runs(connection: sqlite3.Connection) -> list[RunInfo]:
     found = []
     for run_id, name, created_at, config, sessions in connection.execute(_RUNS).fetchall():
         models = [str(model) for (model,) in connection.execute(_MODELS, (run_id,))]
-        settings = json.loads(config)
+        settings = json.loads(config, parse_constant=_refuse)
         if not isinstance(settings, dict):
             raise TypeError(f"the configuration of run {run_id} is no JSON object")
         found.append(RunInfo(run_id, created_at, settings, sessions, ", ".join(models) or None, name))
@@ -222,6 +226,8 @@ def read_trajectories(connection: sqlite3.Connection, path: Path, run_id: str) -
 def _begun(connection: sqlite3.Connection, scenarios: _Scenarios, run_id: str) -> Iterator[Trajectory]:
     played = _played(connection, run_id)
     for session, name, scenario_id, epoch, digest, record in connection.execute(_SESSIONS, {"run": run_id}):
+        if not isinstance(epoch, int):
+            raise TypeError(f"the epoch of session {name} is no number")
         scenario = scenarios.get(digest, scenario_id, record)
         tasks = tuple(_task(played, (session, task)) for task in range(len(scenario.tasks)))
         yield Trajectory(name, epoch, scenario, tasks)

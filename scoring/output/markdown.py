@@ -78,6 +78,7 @@ def _run(report: RunReport, outcomes: Sequence[Outcome], limit: int) -> str:
     blocks = [
         [f"### Scores of run {code(report.run)}"],
         [] if why is None else [f"> **Not comparable with published figures**: {code(why, _LINE)}"],
+        [f"> {code(note, _LINE)}" for note in (report.judged_by, *report.notes) if note],
         _gates(list(mine), limit),
         [_about(report)],
         _rates(report),
@@ -141,13 +142,17 @@ def _rate(figure: Figure | None) -> str:
 def _behaviour(report: RunReport) -> list[str]:
     rows = [
         (DEFINITIONS[it.name].title, quantity(it, DEFINITIONS[it.name].unit), str(it.n))
-        for it in report.figures
+        for it in (*report.figures, *(it for it in report.scored[0].figures if _is_of_correct(it)))
         if it.n and it.group is None
     ]
     lines = _table(["Behaviour", "", "n"], rows)
     if never_parallel(report.trajectories):
         lines += ["", escaped(NEVER_PARALLEL)]
     return lines
+
+
+def _is_of_correct(figure: Figure) -> bool:
+    return DEFINITIONS[figure.name].by_verdict
 
 
 def _errors(report: RunReport) -> list[str]:
