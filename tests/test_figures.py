@@ -33,7 +33,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Runs of two epochs: one with gold history, one with live, a few Tasks wrong in each."""
     folder = tmp_path_factory.mktemp("figures")
     (folder / "prices.json").write_text(json.dumps(PRICES), encoding="utf-8")
-    play = ["drive", "--agent", "builtin", "--scenarios", "bundled", "--limit", 7, "--epochs", 2]
+    play = ["drive", "--agent", "builtin", "--scenarios", "bundled", "--limit", 6, "--epochs", 2]
     for name in ("gold", "live"):
         log = folder / f"{name}.db"
         wildproxy(*play, "--provider", "sim:noisy:0.3", "--history", name, "--log", log)
