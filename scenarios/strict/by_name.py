@@ -30,8 +30,8 @@ def takes_by_name(
     Calls are assigned one to one to ready nodes of their names, as `scenarios.assign` does; their
     nodes come in the order of the calls. Text without calls is the first ask that is ready and of
     which something that depends on it is not done; else it closes the Task, if nothing else is left.
-    A call that was served for one of two equal nodes may have been for the other: what waits for that
-    one is taken as well. No node comes that is in `done`.
+    A call that was served for one of two nodes that it fits may have been for the other: what waits for
+    that one is taken as well. No node comes that is in `done`.
     """
     if not reply.calls and not reply.content:
         return None
@@ -60,7 +60,7 @@ def _take(
 
 
 def _possible(order: Order, done: int) -> list[int]:
-    """`done` and what could be done in its place, by exchanging equal nodes.
+    """`done` and what could be done in its place, by exchanging nodes that a call fits alike.
 
     Those where all is done that a done node waits for; `done` alone, if there is none.
     """
@@ -73,26 +73,28 @@ def _possible(order: Order, done: int) -> list[int]:
 
 
 def _exchanged(order: Order, done: int) -> Iterator[int]:
-    """`done` with a call that is ready in the place of an equal one."""
+    """`done` with a call that is ready in the place of one that it fits as well."""
     ready = order.calls(done)
     for old in bits(done):
         for new in ready:
-            if order.twins[new] != order.twins[old] and _are_equal(order, new, old):
+            if order.twins[new] != order.twins[old] and _share_a_call(order, new, old):
                 yield done & ~(1 << old) | 1 << new
 
 
-def _are_equal(order: Order, left: int, right: int) -> bool:
+def _share_a_call(order: Order, left: int, right: int) -> bool:
+    """Is there a call that either node would take?"""
     one, other = order.nodes[left], order.nodes[right]
-    return (one.name, one.arguments, one.alternatives) == (other.name, other.arguments, other.alternatives)
+    theirs = (other.arguments, *other.alternatives)
+    return one.name == other.name and any(it in theirs for it in (one.arguments, *one.alternatives))
 
 
 def _not_done(order: Order, done: int, possible: int, found: tuple[int, ...]) -> tuple[int, ...]:
-    """`found`, with equal nodes in the place of those that are in `done`."""
+    """`found`, with such nodes in the place of those that are in `done`."""
     spare = list(bits(possible & ~done))
     fresh: list[int] = []
     for node in found:
         if done >> node & 1:
-            instead = next(i for i in spare if _are_equal(order, i, node))
+            instead = next((i for i in spare if _share_a_call(order, i, node)), spare[0])
             spare.remove(instead)
             node = instead
         fresh.append(node)

@@ -106,9 +106,9 @@ def _checked(value: Any) -> Any:
         for item in level:
             if isinstance(item, float) and not math.isfinite(item):
                 raise _Refused("args.not_finite", f"{item} is no finite number")
-        level = [child for item in level for child in _children(item)]
-        if not level:
+        if not any(isinstance(item, dict | list) for item in level):
             return value
+        level = [child for item in level for child in _children(item)]
     raise _Refused("args.invalid_json", f"nested more than {NESTING} levels deep")
 
 

@@ -97,6 +97,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "n": figure.n,
         "successes": figure.successes,
         "passed": outcome.passed,
+        "unscored_tasks": outcome.unscored,
     }
 
 

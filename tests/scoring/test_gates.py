@@ -341,6 +341,7 @@ def test_the_json_document_has_the_thresholds(tmp_path: Path) -> None:
                 "n": 2,
                 "successes": 1,
                 "passed": False,
+                "unscored_tasks": 0,
             }
         ]
     }

@@ -270,6 +270,14 @@ def test_by_name_a_question_whose_dependents_are_all_done_is_skipped() -> None:
     assert takes_by_name(nodes, frozenset({1}), TEXT) == ("close", (2,))
 
 
+def test_by_name_what_waits_for_a_node_whose_alternative_was_called_is_taken() -> None:
+    """The call n=1 was served for node 0, and fits node 1 by its alternative: what waits for 1 may come."""
+    nodes = (call("a", n=1), call("a", n=2, alternatives=({"n": 1},)), call("b", 1, n=3), close(0, 2))
+    assert takes_by_name(nodes, frozenset({0}), of(nodes[2])) == ("call", (2,))
+    apart = (nodes[0], call("a", n=2, alternatives=({"n": 9},)), *nodes[2:])
+    assert takes_by_name(apart, frozenset({0}), of(nodes[2])) is None
+
+
 def test_by_name_a_closing_node_does_not_keep_a_question_from_being_skipped() -> None:
     nodes = (ask(), call("a", 0, n=1), close(0, 1))
     assert takes_by_name(nodes, frozenset({1}), TEXT) == ("close", (2,))
