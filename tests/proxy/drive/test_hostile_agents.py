@@ -211,7 +211,7 @@ async def test_an_ordinary_agent_gets_the_real_sessions_right_with_an_oracle(
     tmp_path: Path, real_session_files: list[Any], agent: tuple[str, ...], sessions: int
 ) -> None:
     # A process takes a second to import the SDK; one a turn are ninety: with an agent that starts without.
-    files = real_session_files if sessions == 18 else real_session_files[1:]
+    files = real_session_files if sessions == 18 else real_session_files[:1]
     report = await played(tmp_path / "log.db", command(*agent), files=files)
     assert reasons(report) == []
     assert report.complete
