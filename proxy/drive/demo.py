@@ -87,8 +87,8 @@ def closing_words(log: Path, scores: Path, report: DriveReport, program: str) ->
         f"Scores: {scores}",
         "",
         "Next:",
-        f"  {program} score {shlex.quote(str(log))} --format json",
-        "      each verdict with its evidence",
+        f"  {program} score {shlex.quote(str(log))} -v",
+        "      why each wrong task is wrong",
     ]
     if scenario := _worth_a_look(report):
         lines += [
