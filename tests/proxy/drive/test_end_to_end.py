@@ -98,4 +98,4 @@ def test_the_first_demo_of_a_folder_has_plain_names(tmp_path: Path) -> None:
 
 def test_commands_to_try_next_can_be_pasted_whatever_the_folder_is_called(tmp_path: Path) -> None:
     lines = closing_words(tmp_path / "a b" / "demo.db", tmp_path / "s.json", DriveReport((), ()), "prog")
-    assert f"  prog score '{tmp_path}/a b/demo.db' --format json" in lines
+    assert f"  prog score '{tmp_path}/a b/demo.db' -v" in lines
