@@ -32,7 +32,7 @@ _TEXT = """\
 Probes of what a proxy between an agent and its LLM must not break, each with the public thread, RFC or
 reference that it comes from. `pass` means that the project's tests hold this proxy to it in that mode,
 with its log looked at: *record* without scenarios, *session* while a session is played; `-` does not
-apply. Any OpenAI-compatible proxy can be probed: [how](../tests/conformance/README.md)."""
+apply. Any OpenAI-compatible proxy can be probed: `tests/conformance/README.md` says how."""
 
 
 def conformance_page(notice: str) -> str:
