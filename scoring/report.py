@@ -10,6 +10,7 @@ from scenarios.reference import depth
 from scenarios.types import Task
 from scoring.metrics import accuracy
 from scoring.metrics.calls import call_figures
+from scoring.metrics.cells import cell_figures
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.efficiency import efficiency_figures, price_notes
 from scoring.metrics.figures import Figure
@@ -195,6 +196,7 @@ def _scored(
         *transition_figures(sessions),
         *pass_figures(sessions),
         *error_figures(failed),
+        *cell_figures(sessions, classes),
         *(it for it in behaviour(sessions) if DEFINITIONS[it.name].by_verdict),
         *([] if live is None else as_figures(live)),
     ]

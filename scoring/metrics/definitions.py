@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from scoring.metrics import accuracy, calls, efficiency, null_agents, passes, progress, transitions, writes
+from scoring.metrics import (
+    accuracy,
+    calls,
+    cells,
+    efficiency,
+    null_agents,
+    passes,
+    progress,
+    transitions,
+    writes,
+)
 from scoring.metrics.figures import Definitions
 from scoring.verdicts import error_classes, live
 
@@ -12,6 +22,7 @@ MODULES = (
     transitions,
     passes,
     error_classes,
+    cells,
     live,
     calls,
     writes,
