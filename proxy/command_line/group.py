@@ -1,0 +1,94 @@
+"""The program as a whole: its commands by use, each imported when it is first asked for."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import click
+
+from proxy.command_line.context_cli import Context, dress
+from proxy.command_line.usage_cli import in_one_line
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: what it is for, as a heading; `module:attribute`; and a line of help."""
+
+    use: str
+    target: str
+    text: str
+
+
+class CannotGoOn(click.ClickException):
+    """The machine fails the program: a full disk, say."""
+
+    exit_code = 3
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs none of its commands' modules."""
+
+    context_class = Context
+
+    def __init__(self, *args: Any, table: Mapping[str, Entry], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.table = table
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **settings)
+        except click.UsageError as error:
+            raise in_one_line(error) from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise in_one_line(error) from error
+        except click.ClickException as error:
+            if not ctx.params["debug"]:
+                raise
+            traceback.print_exception(error)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                # Whoever read the output has had enough.
+                ctx.exit(0)
+            if ctx.params["debug"] or error.filename is not None:
+                raise
+            raise CannotGoOn(f"cannot go on: {error.strerror or error}") from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.table:
+            return None
+        module, _, attribute = self.table[name].target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return dress(command, (name,))
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What to do first, the commands by use, then the options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.table))
+        for use in dict.fromkeys(entry.use for entry in self.table.values()):
+            with formatter.section(use):
+                formatter.write_dl(
+                    [(name.ljust(width), it.text) for name, it in self.table.items() if it.use == use]
+                )
