@@ -161,7 +161,7 @@ def _tool(spec: Any, field: str, problems: Problems) -> Tool | None:
     name = problems.text(function["name"], f"{field}.function.name")
     if name in PSEUDO_ACTIONS:
         problems.add(f"{field}.function.name", f"{name} is an action of References and cannot be a tool")
-    description = function.get("description") or ""
+    description = "" if function.get("description") is None else function["description"]
     problems.text(description, f"{field}.function.description", empty=True)
     parameters = {} if function.get("parameters") is None else function["parameters"]
     if problems.object(parameters, f"{field}.function.parameters") is None or not name:

@@ -1,9 +1,10 @@
-"""The commands `scenarios list`, `scenarios show` and `scenarios validate`."""
+"""The commands `scenarios list`, `show`, `validate`, `new` and `schema`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,22 +32,35 @@ language_option = click.option(
 
 @click.group()
 def scenarios() -> None:
-    """List, print and check scenario files.
+    """List, print, check and begin scenario files.
 
-    FILE is a JSONL file, one session per line; the word 'bundled' means the bundled sessions.
+    FILE has one session, a JSON object, on each line, or is one JSON document. The name of a pack that
+    comes with this program will do as well: bundled, everyday, ledger, zh. 'scenarios list' lists them.
     """
 
 
 @scenarios.command("list")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
 @language_option
 @click.option(
     "--format", "output_format", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def list_command(files: tuple[str, ...], language: str, output_format: str) -> None:
-    """List the sessions of each FILE: id, sizes, task labels, turn subtypes, hash."""
-    from scoring.scenarios_text import json_text, list_document, list_text
+    """List the sessions of each FILE, and how they are balanced; without FILE the packs.
 
+    Of a session: id, sizes, task labels, turn subtypes, hash. The balance counts tasks by label, turn
+    subtype and position, the shapes of their References, parallel calls, calls with side effects and
+    languages.
+
+    Example: wildproxy scenarios list ledger
+    """
+    from scenarios.packs import packs
+    from scoring.scenarios_text import json_text, list_document, list_text, packs_document, packs_text
+
+    if not files:
+        held = [(name, sound_file(name, language)) for name in packs()]
+        click.echo(json_text(packs_document(held)) if output_format == "json" else packs_text(held))
+        return
     sound = [(name, sound_file(name, language)) for name in files]
     if output_format == "json":
         click.echo(json_text(list_document(sound)))
@@ -69,6 +83,8 @@ def show(
     """Print one session of FILE: its date, tools, tasks and References (the first session without ID).
 
     A Reference is shown as steps along its first shortest path.
+
+    Example: wildproxy scenarios show bundled home_6 --task 2
     """
     from scoring.scenarios_text import json_text, session_document, session_text
 
@@ -106,6 +122,8 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
     of a call or a required key missing; an alternative that its tool would refuse. Warnings: an ask
     or closing node that is not alone in its step, and the like. Notes: defaults given only in words,
     labels that do not fit the Reference, calls that cannot be told apart.
+
+    Example: wildproxy scenarios validate my.json --level warning
     """
     from scoring.scenarios_text import finding_text, findings_document, json_text, summary_text
 
@@ -123,6 +141,49 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
             click.echo(summary_text(len(read), sessions, counts))
     if counts["error"]:
         click.get_current_context().exit(InputError.exit_code)
+
+
+@scenarios.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["json", "jsonl"]),
+    help="json: laid out over many lines. jsonl: the session on one line. Default: by the name of FILE.",
+)
+def new(file: Path, output_format: str | None) -> None:
+    """Write a scenario file to begin with: one session with comments, which can be played as it stands.
+
+    A file that is there already is left alone.
+
+    Example: wildproxy scenarios new my.json
+    """
+    from scoring.scenario_template import next_commands, template
+
+    lines = output_format == "jsonl" or (output_format is None and file.suffix.lower() == ".jsonl")
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as created:
+            created.write(template(file.stem, one_line=lines))
+    except FileExistsError:
+        raise InputError(f"{file} is there already and was left alone; choose another name") from None
+    except FileNotFoundError:
+        raise InputError(f"{file}: there is no folder {file.parent}; make it first") from None
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
+    for line in next_commands(file):
+        click.echo(line)
+
+
+@scenarios.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors that complete and check by it.
+
+    Example: wildproxy scenarios schema > scenario.schema.json
+    """
+    from scenarios.record_schema import record_schema
+    from scoring.scenarios_text import json_text
+
+    click.echo(json_text(record_schema()))
 
 
 def _readable_file(name: str, language: str) -> ScenarioFile:

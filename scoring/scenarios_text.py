@@ -16,8 +16,9 @@ from scenarios.annotations import plain_notes
 from scenarios.load import ScenarioFile
 from scenarios.mutations import steps
 from scenarios.text import visible, width
-from scenarios.types import Node, Scenario, Task, Tool, ToolNotes
+from scenarios.types import LABELS, Node, Scenario, Task, Tool, ToolNotes
 from scenarios.validate import Finding
+from scoring.scenarios_balance import balance, balance_text, is_annotated
 
 Json = dict[str, Any]
 Located = tuple[str, int, Finding]
@@ -27,6 +28,20 @@ SHORT = 200
 """Characters of an observation, or of a gold text, that are shown unless all are asked for."""
 
 HASH_SHOWN = 12
+
+PACKS = {
+    "bundled": "a bit of everything: the sessions of the demo",
+    "everyday": "errands of daily life and of the office",
+    "ledger": "plain-text accounting, read and written",
+    "zh": "daily life and office, in Chinese",
+}
+"""What the packs are about; a pack that is not among them is listed without."""
+
+PACKS_HINT = (
+    "A pack's name may stand wherever a scenario file is asked for:",
+    "  wildproxy scenarios list ledger",
+    "  wildproxy drive --agent builtin --scenarios ledger --provider sim:oracle",
+)
 UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -39,12 +54,6 @@ def json_text(value: Any) -> str:
 def sizes(scenario: Scenario) -> dict[str, int]:
     nodes = sum(len(task.nodes) for task in scenario.tasks)
     return {"tasks": len(scenario.tasks), "tools": len(scenario.tools), "nodes": nodes}
-
-
-def is_annotated(scenario: Scenario) -> bool:
-    """Whether its author said anything of its tools, or of other arguments that are right."""
-    nodes = (node for task in scenario.tasks for node in task.nodes)
-    return bool(scenario.notes) or any(node.alternatives for node in nodes)
 
 
 def list_document(files: Sequence[tuple[str, ScenarioFile]]) -> Json:
@@ -66,11 +75,17 @@ def _file_document(name: str, file: ScenarioFile) -> Json:
         }
         for scenario, line in zip(file.scenarios, file.lines, strict=True)
     ]
-    return {"file": name, "sha256": file.sha256, "language": file.language, "sessions": sessions}
+    return {
+        "file": name,
+        "sha256": file.sha256,
+        "language": file.language,
+        "sessions": sessions,
+        "balance": balance(file.scenarios),
+    }
 
 
 def list_text(name: str, file: ScenarioFile) -> str:
-    """The sessions of one file, a line each, under the file's name and sha256."""
+    """The sessions of one file, a line each, under the file's name and sha256; then their balance."""
     rows = [("id", "tasks", "tools", "nodes", "labels", "subtypes", "hash")]
     for scenario in file.scenarios:
         labels = " ".join(task.label.split()[0].removesuffix("-Tool") for task in scenario.tasks)
@@ -79,7 +94,38 @@ def list_text(name: str, file: ScenarioFile) -> str:
         rows.append((scenario.id, tasks, tools, nodes, labels, subtypes, scenario.hash[:HASH_SHOWN]))
     count = len(file.scenarios)
     title = f"{visible(name)}  {count} session{'' if count == 1 else 's'}  sha256 {file.sha256}"
-    return "\n".join([title, *_table(rows)])
+    return "\n".join([title, *_table(rows), "", balance_text(balance(file.scenarios))])
+
+
+def packs_document(packs: Sequence[tuple[str, ScenarioFile]]) -> Json:
+    """What `scenarios list --format json` prints when it is given no file."""
+    listed = []
+    for name, file in packs:
+        counted = balance(file.scenarios)
+        kept = {
+            key: counted[key] for key in ("sessions", "tasks", "languages", "labels", "subtypes", "shapes")
+        }
+        listed.append({"pack": name, "about": PACKS.get(name, ""), "sha256": file.sha256, **kept})
+    return {"packs": listed}
+
+
+def packs_text(packs: Sequence[tuple[str, ScenarioFile]]) -> str:
+    """The packs, a line each, with what they hold; then what to do with a name."""
+    rows = [
+        (
+            "pack",
+            "sessions",
+            "tasks",
+            "language",
+            *(label.split()[0].removesuffix("-Tool") for label in LABELS),
+            "about",
+        )
+    ]
+    for name, file in packs:
+        counted = balance(file.scenarios)
+        held = (str(counted["sessions"]), str(counted["tasks"]), ", ".join(counted["languages"]))
+        rows.append((name, *held, *map(str, counted["labels"].values()), PACKS.get(name, "")))
+    return "\n".join(["Packs", *_table(rows), "", *PACKS_HINT])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
