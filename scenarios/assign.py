@@ -104,9 +104,8 @@ def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
     tie = 1e-6 / (1 + width) ** 3
 
     def cost(row: int, column: int) -> float:
-        if column >= columns:
-            return 1.0 + tie * (width - row)
-        return -weights[row][column] - 1.0 + tie * column * (rows - row)
+        late = tie * min(column, columns) * (rows - row)
+        return late - weights[row][column] if column < columns else late
 
     matched = _hungarian(rows, width, cost)
     return [column if column < columns else None for column in matched]

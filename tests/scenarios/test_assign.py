@@ -54,6 +54,7 @@ def test_an_assignment_is_one_to_one_and_none_is_better(table: list[list[float]]
 def test_equal_calls_are_assigned_in_their_order() -> None:
     assert best_assignment([[1.0] * 3] * 3) == [0, 1, 2]
     assert best_assignment([[1.0] * 2] * 4) == [0, 1, None, None]
+    assert best_assignment([[1.0] * 4] * 6) == [0, 1, 2, 3, None, None]
     assert best_assignment([[0.0] * 4] * 2) == [0, 1]
 
 
@@ -80,6 +81,28 @@ def test_the_best_total_counts_and_not_the_first_good_match() -> None:
     nodes = [node("f", a=1, b=1), node("f", a=1, b=2)]
     # The first call fits both alike; the second fits the first node only.
     assert assign_calls(nodes, [0, 1], [call("f", a=1), call("f", a=1, b=1)]) == [1, 0]
+
+
+def test_of_two_calls_for_one_node_the_better_one_answers_it() -> None:
+    assert assign_calls([node("f", a=1)], [0], [call("f", a=2), call("f", a=1)]) == [None, 0]
+
+
+def test_one_more_right_call_counts_more_than_all_likeness() -> None:
+    nodes = [node("f", a=1, b=1), node("f", a=2, b=2)]
+    calls = [call("f", a=1, b=1), call("f", a=2, b=2)]
+
+    def is_right(made: ToolCall, wanted: Node) -> bool:
+        return (made, wanted) == (calls[0], nodes[1])
+
+    assert assign_calls(nodes, [0, 1], calls) == [0, 1]
+    assert assign_calls(nodes, [0, 1], calls, is_right) == [1, 0]
+
+
+def test_position_never_outweighs_the_smallest_difference_between_weights() -> None:
+    size = 20
+    table = [[0.5 + (column == size - 1 - row) * 5e-6 for column in range(size)] for row in range(size)]
+    assert best_assignment(table) == list(reversed(range(size)))
+    assert best_assignment([[0.5, 0.51], [0.5, 0.5]]) == [1, 0]
 
 
 def test_a_call_of_no_candidate_leaves_those_behind_it_their_nodes() -> None:
