@@ -17,6 +17,7 @@ from proxy.app import Agents
 from proxy.control import Control
 from proxy.in_use import InUse, claimed
 from proxy.journal import Journal
+from proxy.log.rows import StartRow
 from proxy.log.writer import LogWriter
 from proxy.provider import Provider
 from proxy.record import ReplayError
@@ -29,6 +30,10 @@ from proxy.settings import Settings
 from proxy.simulate.policies import parse_policy
 from proxy.simulate.server import running as simulating
 from proxy.turns import Providing
+from proxy.ui.access import is_loopback
+from proxy.ui.board import Live
+from proxy.ui.lent import Lent
+from proxy.ui.routes import LivePage
 from scenarios.load import load
 from scenarios.types import Scenario
 
@@ -57,9 +62,11 @@ async def running(
     *,
     now: Callable[[], float] = time.time,
     environ: Mapping[str, str] = os.environ,
+    lent: Lent | None = None,
 ) -> AsyncIterator[Running]:
     """Runs a proxy until the block is left; then drains the log and closes it.
 
+    With what is `lent` it has a live page.
     Raises StartError, ScenarioError, PolicyError or LogError for what a user can mend.
     """
     files = load(settings.scenarios, settings.language) if settings.scenarios else ()
@@ -75,8 +82,9 @@ async def running(
         if settings.runs == "resume" and not settings.log.exists():
             raise StartError(f"{settings.log}: no such log, so no run to resume")
         log = stack.enter_context(LogWriter.open(settings.log, now=now))
+        started_at = now()
         try:
-            run = choose_run(settings, files, now(), secrets.token_hex(2))
+            run = choose_run(settings, files, started_at, secrets.token_hex(2))
             stack.enter_context(claimed(settings.log, run.row.id))
         except (RunError, InUse) as exc:
             raise StartError(str(exc)) from exc
@@ -87,7 +95,7 @@ async def running(
             log.hide(secret)
         if run.stored is None:
             log.put(run.row)
-        log.put(*scenario_rows(files))
+        log.put(StartRow(started_at), *scenario_rows(files))
         journal = Journal(log, run.row.id, now, lambda: secrets.token_hex(8))
         registry = _registry(settings, run, scenarios, provider, journal) if scenarios else None
         if registry is not None:
@@ -104,7 +112,9 @@ async def running(
             own_key=own_key,
         )
         control = None if registry is None else Control(registry, token, about, settings.log)
-        app = build_app(agents, control, journal)
+        page = LivePage(lent, settings.log, Live(run.row.id, now()), token)
+        own_name = settings.host if is_loopback(bound.getsockname()[0]) else None
+        app = build_app(agents, control, journal, page, own_name)
         url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)

@@ -23,6 +23,13 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRow:
+    """A proxy was started; the same time as its Run's, if it began one. Only the last is kept, in `meta`."""
+
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioRow:
     """One Scenario as it was when the run started: the plain-key record."""
 
@@ -233,6 +240,7 @@ class HandoverDoneRow:
 
 Row = (
     RunRow
+    | StartRow
     | ScenarioRow
     | SessionRow
     | PlannedRow

@@ -9,6 +9,7 @@ def _insert(table: str, columns: str, verb: str = "INSERT") -> str:
 
 
 RUN = _insert("runs", "id created_at config config_hash versions")
+STARTED = "INSERT OR REPLACE INTO meta VALUES ('started_at', :started_at)"
 SCENARIO = _insert("scenarios", "hash id record source source_sha256", "INSERT OR IGNORE")
 SESSION = _insert("sessions", "id seq run_id name scenario_id scenario_hash epoch attempt opened_at")
 TURN = _insert("turns", "session_id turn seq task kind text opened_at")

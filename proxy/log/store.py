@@ -59,6 +59,7 @@ class Store:
         self._secrets: tuple[str, ...] = ()
         self._writers: dict[type, Callable[[Any], None]] = {
             rows.RunRow: self._run,
+            rows.StartRow: lambda row: self._execute(sql.STARTED, _fields(row)),
             rows.ScenarioRow: self._scenario,
             rows.SessionRow: self._session,
             rows.TurnRow: self._turn,

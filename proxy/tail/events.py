@@ -34,6 +34,14 @@ class RunBegun:
 
 
 @dataclass(frozen=True, slots=True)
+class ProxyStarted:
+    """A proxy was started on a log that was there: it goes on with a Run, or a new one begins."""
+
+    place: Place
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOpened:
     place: Place
     at: float
@@ -161,6 +169,7 @@ class TaskEnded:
 
 Event = (
     RunBegun
+    | ProxyStarted
     | SessionOpened
     | UserTurn
     | ProviderCall

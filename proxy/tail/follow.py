@@ -15,7 +15,7 @@ from typing import Any
 from proxy.log.database import reading
 from proxy.log.errors import LogError
 from proxy.log.inspect import find_run
-from proxy.tail.events import Event, Place, RunBegun
+from proxy.tail.events import Event, Place, ProxyStarted, RunBegun
 from proxy.tail.reader import Reader
 
 ALL_RUNS = "all"
@@ -96,8 +96,14 @@ class Follower:
         self._file: tuple[int, int] | None = None
         self._made: float | None = None
         self._seen: object = None
+        self._started: float | None = None
         self._after = 0
         self._reader = Reader()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """To look up what an event does not say; while the events are gone through, and not longer."""
+        return self._connection or self._connect()
 
     def new(self) -> Iterator[Event]:
         """What has been written since the last call. Raises LogError; none if the file is gone."""
@@ -147,12 +153,13 @@ class Follower:
     def _begin_again(self) -> None:
         self.replaced = True
         self._scope = Scope(self._scope.session, self._scope.since, all_runs=self._scope.all_runs)
-        self._after, self._reader = 0, Reader()
+        self._after, self._reader, self._started = 0, Reader(), None
 
     def _events(self) -> Iterator[Event]:
         lasting = self._has_wal()
         seen, connection = self._seen, self._connection or self._connect()
         upto = connection.execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
+        yield from self._restart(connection)
         while self._after < upto:
             window = min(self._after + WINDOW, upto)
             runs, rows = self._rows(connection, window)
@@ -161,6 +168,15 @@ class Follower:
         if not lasting:
             self.close()
         self._seen = seen
+
+    def _restart(self, connection: sqlite3.Connection) -> Iterator[ProxyStarted]:
+        """A proxy that was started since the last look. One that began a Run is told of by the Run."""
+        row = connection.execute(_STARTED).fetchone()
+        if row is None or row["started_at"] == self._started:
+            return
+        self._started = row["started_at"]
+        if self._after and not row["of_run"]:
+            yield ProxyStarted(Place(), self._started)
 
     def _rows(
         self, connection: sqlite3.Connection, upto: int
@@ -183,6 +199,8 @@ class Follower:
         return runs, sorted(found, key=lambda row: int(row["seq"]))
 
 
+_STARTED = """SELECT value AS started_at, EXISTS (SELECT 1 FROM runs WHERE created_at = value) AS of_run
+    FROM meta WHERE key = 'started_at'"""
 _RUNS = "SELECT rowid, id, created_at, name, config FROM runs ORDER BY rowid"
 _IN_RUN = "(:all_runs OR {run} IN (SELECT value FROM json_each(:runs)))"
 _OF_SESSION = "(:session IS NULL OR :session IN (sessions.name, sessions.scenario_id, sessions.id))"

@@ -1,17 +1,10 @@
-"""Events as lines for a terminal: time, session, place, who, what.
-
-The place is TASK.TURN, both from 1. Whatever comes from outside is made visible, so that a
-terminal obeys nothing of it.
-"""
+"""Events as lines, one by one: who, what, what it cost. Pure; `shapes` makes text of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, tzinfo
-from typing import Any, assert_never
-
-import click
+from typing import assert_never
 
 from proxy.tail.events import (
     RECORDED,
@@ -21,7 +14,9 @@ from proxy.tail.events import (
     Event,
     HistoryFinding,
     Observed,
+    Place,
     ProviderCall,
+    ProxyStarted,
     RunBegun,
     SessionOpened,
     SideCall,
@@ -30,169 +25,195 @@ from proxy.tail.events import (
     UserTurn,
     Verdict,
 )
-from proxy.tail.text import duration, moment, one_line, padded
-from scenarios.text import width
+from proxy.tail.summary import SessionSummary, TaskSummary
+from proxy.tail.text import count, seconds_text
 
-WHO_COLUMNS = 11
-SESSION_COLUMNS = 40
-PLACE_COLUMNS = 4
 SERVED, REDUNDANT = "served", "redundant"
 _CONFIG = ("mode", "provider", "model", "history", "tools", "on_mismatch")
 
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How lines look. `session`: say whose a line is. Columns are where a text is cut.
-
-    `zone` None is the local time zone.
-    """
-
-    color: bool = False
-    session: bool = True
-    text_columns: int = 300
-    observation_columns: int = 160
-    zone: tzinfo | None = None
+Told = Event | TaskSummary | SessionSummary
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One line's content: who, in which colour (of `click.style`), what."""
+class Cost:
+    """None: not known."""
 
-    who: str
-    what: str
-    color: dict[str, Any]
-
-
-_DIM: dict[str, Any] = {"dim": True}
-_GOOD: dict[str, Any] = {"fg": "green"}
-_BAD: dict[str, Any] = {"fg": "red"}
-_BOLD: dict[str, Any] = {"bold": True}
-_ASIDE: dict[str, Any] = {"fg": "magenta"}
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None
 
 
-class Printer:
-    """Makes lines of events, which must come in order: a new day is a line of its own.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line. `kind` is one word; `mark` and `color` are meanings (of `terminal.look`).
 
-    `sessions` are names that are known to come: their column is made wide enough at once.
+    `verdict`: `right`, `wrong`, `unscored`, `failed`, or None. `text` is whole, and anybody's.
     """
 
-    def __init__(self, style: Style, sessions: Iterable[str] = ()) -> None:
-        self._style = style
-        self._day: date | None = None
-        self._session_columns = max((width(_name(session)) for session in sessions), default=0)
-
-    def lines(self, event: Event) -> list[str]:
-        when = moment(event.at, self._style.zone)
-        said = _said(event, self._style)
-        who = self._paint(padded(said.who, WHO_COLUMNS), said.color)
-        dull = said.color in (_DIM, _BAD)
-        what = self._paint(said.what, said.color if dull else {})
-        head = self._paint(f"{when:%H:%M:%S} {self._session(event)}{_place(event)}", _DIM)
-        line = f"{head} {who} {what}".rstrip()
-        if when.date() == self._day:
-            return [line]
-        self._day = when.date()
-        return [self._paint(f"{self._day:%Y-%m-%d}", _DIM), line]
-
-    def _session(self, event: Event) -> str:
-        if not self._style.session:
-            return ""
-        name = _name(event.place.session or "")
-        self._session_columns = max(self._session_columns, width(name))
-        return padded(name, self._session_columns) + " "
-
-    def _paint(self, text: str, color: dict[str, Any]) -> str:
-        return click.style(text, **color) if self._style.color and color else text
+    at: float
+    place: Place
+    kind: str
+    text: str
+    mark: str = ""
+    color: str = ""
+    verdict: str | None = None
+    cost: Cost = Cost()
 
 
-def _name(session: str) -> str:
-    return one_line(session, SESSION_COLUMNS)
+RULES = frozenset({"run", "proxy"})
+"""Kinds of lines that are about all Sessions that follow."""
 
 
-def _place(event: Event) -> str:
-    task, turn = event.place.task, event.place.turn
-    if task is None and turn is None:
-        return " " * PLACE_COLUMNS
-    names = ["?" if task is None else str(task + 1), *([] if turn is None else [str(turn)])]
-    return padded(".".join(names), PLACE_COLUMNS)
+def whole_lines(event: Told) -> Iterator[Line]:
+    """An event by itself; nothing for the end of a Task, which has a summary."""
+    if not isinstance(event, TaskEnded):
+        yield _whole(event)
 
 
-def _said(event: Event, style: Style) -> _Said:
-    columns = style.text_columns
+def _whole(event: Told) -> Line:
+    place, at = event.place, event.at
     match event:
         case RunBegun():
-            return _Said("run", _run_text(event, style), _BOLD)
-        case SessionOpened(place):
-            return _Said("session", one_line(place.session or "", columns), _BOLD)
+            return Line(at, place, "run", _run_text(event), color="rule")
+        case ProxyStarted():
+            return Line(at, place, "proxy", "the proxy was started again", color="rule")
+        case SessionOpened():
+            return Line(at, place, "begin", "the session begins", color="dim")
         case UserTurn(_, _, kind, text):
-            who = "user reply" if kind == "reply" else "user"
-            return _Said(who, one_line(text, columns), {"fg": "cyan", "bold": True})
+            return Line(at, place, "reply" if kind == "reply" else "user", text, color="user")
         case AssistantText(_, _, text):
-            return _Said("assistant", one_line(text, columns), _GOOD)
+            return Line(at, place, "says", text)
         case ToolCalled(_, _, name, arguments):
-            called = f"{one_line(name, columns)} {one_line(arguments or '', columns)}".rstrip()
-            return _Said("call", called, {"fg": "yellow"})
+            return Line(at, place, "call", f"{name} {arguments or ''}".rstrip(), "calls")
         case Observed():
-            return _observed(event, style)
+            return _observed(event)
         case Verdict():
-            return _verdict(event, columns)
-        case TaskEnded(_, _, ending):
-            return _Said("task", one_line(ending, columns), _GOOD if ending == "closed" else _BAD)
+            return _verdict(event)
         case ProviderCall(_, _, call):
-            return _Said("provider", _call_text(call, columns), _BAD if call.failed else _DIM)
-        case HistoryFinding(_, _, turn, kind, detail):
-            found = f"turn {turn}: {one_line(kind, columns)}: {one_line(detail, columns)}"
-            return _Said("finding", found, _ASIDE)
+            return provider_line(place, at, call)
+        case HistoryFinding(_, _, turn, what, detail):
+            return Line(at, place, "finding", f"turn {turn}: {what}: {detail}", "odd", "odd")
         case SideCall(_, _, reason, call, answer):
-            what = "" if reason == RECORDED else f"{one_line(reason, columns)}; "
-            ending = f" → {one_line(answer, style.observation_columns)}" if answer else ""
-            who = RECORDED if reason == RECORDED else "side call"
-            return _Said(who, f"{what}{_call_text(call, columns)}{ending}", _BAD if call.failed else _ASIDE)
+            text = "" if reason == RECORDED else f"{reason}: "
+            return _called(place, at, "side", call, text, f" → {answer}" if answer else "")
         case AgentFailure(_, _, call):
-            return _Said("agent", _call_text(call, columns), _BAD)
+            return _called(place, at, "agent", call, "", "")
+        case TaskSummary():
+            return _task(event)
+        case SessionSummary():
+            return _session(event)
+        case TaskEnded(_, _, ending):
+            return Line(at, place, "task", ending)
         case _:
             assert_never(event)
 
 
-def _observed(event: Observed, style: Style) -> _Said:
-    """An observation; anything but a call's own for the first time says what it is, and errors are errors."""
-    text = one_line(event.text, style.observation_columns)
+def _observed(event: Observed) -> Line:
+    """Anything but a call's own observation for the first time says what it is, and errors are errors."""
     if event.outcome in (None, SERVED):
-        return _Said("observation", text, _DIM)
-    marked = f"({one_line(event.outcome, style.observation_columns)}) {text}"
-    return _Said("observation", marked, _DIM) if event.outcome == REDUNDANT else _Said("error", marked, _BAD)
+        return Line(event.at, event.place, "told", event.text, "told", "dim")
+    text = f"({event.outcome}) {event.text}"
+    if event.outcome == REDUNDANT:
+        return Line(event.at, event.place, "told", text, "odd", "dim")
+    return Line(event.at, event.place, "error", text, "odd", "odd")
 
 
-def _verdict(event: Verdict, columns: int) -> _Said:
-    reason = "" if event.reason is None else f": {one_line(event.reason, columns)}"
-    color = {"observe": _DIM, "stop": _BAD}.get(event.decision, _GOOD)
-    return _Said(f"step {event.step + 1}", f"{one_line(event.decision, columns)}{reason}", color)
+def _verdict(event: Verdict) -> Line:
+    reason = "" if event.reason is None else f": {event.reason}"
+    text = f"{event.step + 1} {event.decision}{reason}"
+    if event.decision == "stop":
+        return Line(event.at, event.place, "step", text, "wrong", "bad", "wrong")
+    if event.reason:
+        return Line(event.at, event.place, "step", text, "odd", "odd")
+    return Line(event.at, event.place, "step", text, "asks" if event.decision == "ask" else "", "dim")
 
 
-def _run_text(event: RunBegun, style: Style) -> str:
-    begun = f"{moment(event.created_at, style.zone):%Y-%m-%d %H:%M:%S}"
+def provider_line(place: Place, at: float, call: Call) -> Line:
+    return _called(place, at, "llm", call, "", "", color="dim")
+
+
+def _called(
+    place: Place, at: float, kind: str, call: Call, before: str, after: str, color: str = "odd"
+) -> Line:
+    text = f"{before}{_call_text(call)}{after}"
+    if call.failed:
+        return Line(at, place, kind, text, "odd", "bad", "failed", cost_of(call))
+    return Line(at, place, kind, text, "", color, None, cost_of(call))
+
+
+def _call_text(call: Call) -> str:
+    """`gpt-x, first chunk 0.41s`, or how it failed."""
+    parts = [] if call.model is None else [call.model]
+    if call.failed:
+        parts += [] if call.state == "complete" else [call.state]
+        parts += [] if call.status is None else [f"status {call.status}"]
+    if call.first_chunk is not None:
+        parts.append(f"first chunk {seconds_text(call.first_chunk)}")
+    return ", ".join(parts) + (f": {call.error}" if call.error else "")
+
+
+def _task(event: TaskSummary) -> Line:
+    """`right, 3/2 steps, Parallel`: three were taken, two would do; `wrong at step 2/3: why, Mixed`."""
+    word = {None: event.ending, "unscored": "not scored"}.get(event.verdict, event.verdict or "")
+    if event.after_errors:
+        word += " after errors"
+    taken = f"{event.steps}/{event.optimal} steps"
+    if event.step is not None:
+        word += f" at step {event.step}/{event.optimal}"
+        taken = "" if event.step == event.steps else f"{event.steps} steps"
+    released = "" if event.released is None else f"by the released rules {event.released}"
+    label = event.label.removesuffix("-Tool").removesuffix(" Multi")
+    if event.why:
+        word += f": {event.why}"
+    return _summed(event, "task", ", ".join(it for it in (word, taken, label, released) if it))
+
+
+def _session(event: SessionSummary) -> Line:
+    marks = {"right": "✓", "wrong": "✗", "unscored": "-", None: "?"}
+    text = f"{event.right}/{len(event.tasks)} tasks right {''.join(marks[it] for it in event.tasks)}"
+    if event.verdict is None:
+        text = "the session is over"
+    return _summed(event, "session", text)
+
+
+def _summed(event: TaskSummary | SessionSummary, kind: str, text: str) -> Line:
+    mark, color = {"right": ("right", "good"), "wrong": ("wrong", "bad")}.get(
+        event.verdict or "", ("odd", "odd")
+    )
+    if event.verdict is None:
+        mark, color = "", ""
+    cost = Cost(event.spent.input_tokens, event.spent.output_tokens, event.spent.seconds)
+    return Line(event.at, event.place, kind, text, mark, color, event.verdict, cost)
+
+
+def cost_of(call: Call) -> Cost:
+    return Cost(call.input_tokens, call.output_tokens, call.seconds)
+
+
+def _run_text(event: RunBegun) -> str:
     name = "" if event.name is None else f" ({event.name})"
     config = [str(event.config[key]) for key in _CONFIG if event.config.get(key) is not None]
-    played = f": {', '.join(config)}" if config else ""
-    return one_line(f"{event.place.run}{name} begun {begun}{played}", style.text_columns)
+    return " ".join(["run", f"{event.place.run}{name}", *(["· " + " · ".join(config)] if config else [])])
 
 
-def _call_text(call: Call, columns: int) -> str:
-    """`gpt-x 1,234→56 tokens 1.20 s (first 0.41 s)`, or how it failed."""
-    parts = [] if call.model is None else [one_line(call.model, columns)]
-    if call.failed:
-        parts += [] if call.state == "complete" else [one_line(call.state, columns)]
-        parts += [] if call.status is None else [f"status {call.status}"]
-    if call.input_tokens is not None or call.output_tokens is not None:
-        parts.append(f"{_number(call.input_tokens)}→{_number(call.output_tokens)} tokens")
-    if call.seconds is not None:
-        parts.append(duration(call.seconds))
-    if call.first_chunk is not None:
-        parts.append(f"(first {duration(call.first_chunk)})")
-    if call.error:
-        parts.append(f"- {one_line(call.error, columns)}")
-    return " ".join(parts)
+def cost_text(cost: Cost, *, whole: bool) -> tuple[str, str]:
+    """(tokens, seconds) in short; `whole`: tokens in all, not in and out."""
+    tokens = (cost.input_tokens, cost.output_tokens)
+    seconds = "" if cost.seconds is None else seconds_text(cost.seconds)
+    if tokens == (None, None):
+        return "", seconds
+    if whole:
+        return count((tokens[0] or 0) + (tokens[1] or 0)), seconds
+    return "→".join("?" if it is None else count(it) for it in tokens), seconds
 
 
-def _number(count: int | None) -> str:
-    return "?" if count is None else f"{count:,}"
+def place_text(place: Place) -> str:
+    """TASK.TURN, both from 1; `` if it is in none."""
+    if place.task is None and place.turn is None:
+        return ""
+    return ".".join(
+        [
+            "?" if place.task is None else str(place.task + 1),
+            *([] if place.turn is None else [str(place.turn)]),
+        ]
+    )

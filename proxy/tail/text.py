@@ -8,14 +8,18 @@ from datetime import datetime, tzinfo
 from scenarios.text import is_plain, spelt, visible, width
 
 __all__ = [
+    "count",
     "duration",
+    "fitted",
     "moment",
     "one_line",
     "padded",
     "parse_since",
+    "seconds_text",
     "visible",
     "visible_json",
     "width",
+    "wrapped",
 ]
 
 NEWLINE = " ⏎ "
@@ -44,9 +48,65 @@ def one_line(text: str, columns: int) -> str:
         piece = NEWLINE if char == "\n" else spelt(char)
         used += width(piece)
         if used > columns or position >= columns * _CHARS_PER_COLUMN:
-            return f"{''.join(shown)}… (+{len(text) - position:,})"
+            return "".join(shown) + _left_out(len(text) - position)
         shown.append(piece)
     return "".join(shown)
+
+
+def fitted(text: str, columns: int) -> str:
+    """`text` in one line of at most `columns` columns in all; an ellipsis tells that it went on."""
+    if len(text) <= columns and is_plain(text):
+        return text
+    pieces: list[str] = []
+    used, room = 0, 0
+    for position, char in enumerate(text.replace("\r\n", "\n")):
+        piece = NEWLINE if char == "\n" else spelt(char)
+        used += width(piece)
+        if used > columns or position >= max(columns, 1) * _CHARS_PER_COLUMN:
+            return "".join(pieces[:room]) + "…" if columns > 0 else ""
+        pieces.append(piece)
+        room = len(pieces) if used < columns else room
+    return "".join(pieces)
+
+
+def wrapped(text: str, columns: int, most: int) -> list[str]:
+    """`text` in at most `most` lines of at most `columns` columns, broken at blanks where there are any.
+
+    Its own line breaks are kept. What is cut off is told as `one_line` tells it.
+    """
+    lines: list[str] = []
+    rest = text.replace("\r\n", "\n")
+    while len(lines) < most - 1:
+        taken = _fitting(rest, columns)
+        if taken == len(rest):
+            break
+        lines.append(visible(rest[:taken]).rstrip())
+        rest = rest[taken:].removeprefix("\n") if rest[taken] == "\n" else rest[taken:].lstrip(" ")
+        if not rest:
+            return lines
+    return [*lines, one_line(rest, columns if _fits(rest, columns) else columns - len(_left_out(len(rest))))]
+
+
+def _fitting(text: str, columns: int) -> int:
+    """How many characters of `text` are its first line."""
+    used, blank = 0, 0
+    for position, char in enumerate(text):
+        if char == "\n":
+            return position
+        used += width(spelt(char))
+        if used > columns or position >= columns * _CHARS_PER_COLUMN:
+            return blank or max(position, 1)
+        if char == " ":
+            blank = position
+    return len(text)
+
+
+def _fits(text: str, columns: int) -> bool:
+    return "\n" not in text and _fitting(text, columns) == len(text)
+
+
+def _left_out(count: int) -> str:
+    return f"… (+{count:,})"
 
 
 def padded(text: str, columns: int) -> str:
@@ -60,6 +120,28 @@ def duration(seconds: float, *, whole: bool = False) -> str:
         return f"{seconds:.{0 if whole else 2 if seconds < 9.995 else 1}f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def seconds_text(seconds: float) -> str:
+    """At most six columns: `0.41s`, `12.3s`, `2m10s`, `1h05m`, `3d04h`."""
+    seconds = max(0.0, seconds)
+    if seconds < 99.95:
+        return f"{seconds:.{2 if seconds < 9.995 else 1}f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes}m{rest:02}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours < 100 else f"{hours // 24}d{hours % 24:02}h"
+
+
+def count(number: int) -> str:
+    """At most five columns: `812`, `9,412`, `12.3k`, `456k`, `1.2M`."""
+    if number < 10_000:
+        return f"{number:,}"
+    for unit, size in (("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)):
+        if number < 999.5 * size:
+            return f"{number / size:.{1 if number < 99.95 * size else 0}f}{unit}"
+    return f"{number:.0e}"
 
 
 def moment(at: float, zone: tzinfo | None = None) -> datetime:
