@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoring.errors_cli import InputError, NothingScorable, ThresholdMissed
+from scoring.options_cli import DEFAULT_SCORERS, logs_argument, prices_option, run_option, scorer_option
 
 if TYPE_CHECKING:
     from scenarios.types import Scenario
     from scoring.gates import Outcome
+    from scoring.logs.played import Played
     from scoring.logs.reader import Log, RunInfo
     from scoring.metrics.prices import Prices
     from scoring.report import RunReport
 
-SCORER_NAMES = ("wildtoolbench", "strict", "published")
-DEFAULT_SCORERS = SCORER_NAMES[:2]
 FORMATS = ("table", "json", "csv", "markdown", "junit")
 
 
@@ -33,17 +33,9 @@ class Asked:
 
 
 @click.command()
-@click.argument("logs", nargs=-1, required=True, metavar="LOG.db...", type=click.Path(path_type=Path))
-@click.option(
-    "--run", "run_ids", multiple=True, metavar="RUN", help="Score this run; needed if a log holds several."
-)
-@click.option(
-    "--scorer",
-    "scorers",
-    type=click.Choice(SCORER_NAMES),
-    multiple=True,
-    help="Once for each scorer; the first one is gated on. Default: wildtoolbench and strict.",
-)
+@logs_argument
+@run_option("Score")
+@scorer_option("is gated on")
 @click.option(
     "--format",
     "output_format",
@@ -64,9 +56,7 @@ class Asked:
 @click.option(
     "--fail-over", multiple=True, metavar="FIGURE=VALUE", help="Exit code 1 if the figure is higher."
 )
-@click.option(
-    "--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of models, for the cost."
-)
+@prices_option
 @click.option(
     "--scenarios",
     metavar="FILE",
@@ -128,31 +118,42 @@ def score(
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], asked: Asked) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises InputError."""
     from scoring.choosing_cli import choose_runs
+    from scoring.logs.played import read_played
     from scoring.logs.reader import LogError
 
     try:
         chosen = choose_runs(paths, run_ids)
-        prices = None if asked.prices is None else _prices(asked.prices)
-        scenarios = None if asked.scenarios is None else _scenarios(asked.scenarios, asked.language)
-        scorers = tuple(dict.fromkeys(asked.scorers)) or DEFAULT_SCORERS
-        return [_score(log, run, scorers, prices, scenarios) for log, run in chosen]
+        means = Means.read(asked)
+        return [score_played(log, run, read_played(log, run.id), means) for log, run in chosen]
     except LogError as error:
         raise InputError(str(error)) from error
 
 
-def _score(
-    log: Log,
-    run: RunInfo,
-    scorers: tuple[str, ...],
-    prices: Prices | None,
-    scenarios: dict[str, Scenario] | None,
-) -> RunReport:
-    from scoring.logs.played import read_played
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What runs are scored by: the scorers' names, prices, and scenarios in place of those in the log."""
+
+    scorers: tuple[str, ...]
+    prices: Prices | None
+    scenarios: dict[str, Scenario] | None
+
+    @classmethod
+    def read(cls, asked: Asked) -> Means:
+        """What was asked for, read from its files. Raises InputError."""
+        return cls(
+            tuple(dict.fromkeys(asked.scorers)) or DEFAULT_SCORERS,
+            None if asked.prices is None else _prices(asked.prices),
+            None if asked.scenarios is None else _scenarios(asked.scenarios, asked.language),
+        )
+
+
+def score_played(log: Log, run: RunInfo, played: Played, means: Means) -> RunReport:
+    """Scores one run as it was played. Raises InputError."""
     from scoring.report import score_run
     from scoring.revised import RevisionError, changes, revised
     from scoring.verdicts.scorers import SCORERS
 
-    played = read_played(log, run.id)
+    scenarios = means.scenarios
     trajectories, judged_by = list(played.trajectories), None
     if scenarios is not None:
         try:
@@ -162,13 +163,13 @@ def _score(
         judged_by = changes(played.trajectories, scenarios)
     return score_run(
         trajectories,
-        [SCORERS[name] for name in scorers],
+        [SCORERS[name] for name in means.scorers],
         log=log.path.name,
         run=run.id,
         model=run.model,
         config=run.config,
         usage=played.usage,
-        prices=prices,
+        prices=means.prices,
         findings=played.findings,
         judged_by=judged_by,
     )

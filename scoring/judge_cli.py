@@ -7,8 +7,8 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from scoring.cli import DEFAULT_SCORERS, SCORER_NAMES
 from scoring.errors_cli import InputError, NothingScorable
+from scoring.options_cli import DEFAULT_SCORERS, SCORER_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoring.cli import DEFAULT_SCORERS
 from scoring.errors_cli import InputError, NothingScorable
+from scoring.options_cli import DEFAULT_SCORERS
 
 if TYPE_CHECKING:
     from scoring.compare.comparison import Comparison

@@ -18,7 +18,7 @@ NAMES_SHOWN = 5
 NAME_LENGTH = 40
 VALUE_LENGTH = 30
 
-_STEP = re.compile(r"\Astep ([0-9]{1,9}): ")
+_STEP = re.compile(r"\A((?:task [0-9]{1,9}: )?)step ([0-9]{1,9}): ")
 
 
 def headline(comparison: Comparison) -> str:
@@ -125,9 +125,13 @@ def verdict_of(outcome: Outcome) -> str:
 
 
 def reason_of(pair: Pair) -> str:
-    """Why the worse side is wrong. Steps count from 1 here, from 0 in a verdict."""
-    reason = (pair.b if pair.change < 0 else pair.a).reason or "-"
-    return visible(_STEP.sub(lambda found: f"step {int(found[1]) + 1}: ", reason, count=1))
+    """Why the worse side is wrong."""
+    return visible(from_one((pair.b if pair.change < 0 else pair.a).reason or "-"))
+
+
+def from_one(reason: str) -> str:
+    """A reason with its Step counted from 1: in a verdict it counts from 0."""
+    return _STEP.sub(lambda found: f"{found[1]}step {int(found[2]) + 1}: ", reason, count=1)
 
 
 def points(fraction: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 
 from scoring.logs.reader import LAST_ATTEMPTS, Log, natural, read_trajectories
 from scoring.logs.usage import read_usage
@@ -27,15 +28,16 @@ class Played:
 
 def read_played(log: Log, run_id: str) -> Played:
     """Everything that the figures of a Run are made of. Raises LogError."""
+    return log.ask(lambda connection: played_from(connection, log.path, run_id))
 
-    def read(connection: sqlite3.Connection) -> Played:
-        return Played(
-            tuple(read_trajectories(connection, log.path, run_id)),
-            _findings(connection, run_id),
-            read_usage(connection, run_id),
-        )
 
-    return log.ask(read)
+def played_from(connection: sqlite3.Connection, path: Path, run_id: str) -> Played:
+    """As `read_played`, on a connection that is open; `path` is for error texts."""
+    return Played(
+        tuple(read_trajectories(connection, path, run_id)),
+        _findings(connection, run_id),
+        read_usage(connection, run_id),
+    )
 
 
 def _findings(connection: sqlite3.Connection, run_id: str) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from scenarios.strict.faults import Fault
 from scenarios.text import clip
 from scoring.metrics import accuracy
 from scoring.metrics.figures import Figure
@@ -96,11 +97,13 @@ def evidence_document(evidence: Evidence) -> JSON:
         "nearest": None if evidence.nearest is None else _nearest(evidence.nearest),
         "call": evidence.call,
         "tool": evidence.tool,
-        "faults": [
-            {field.name: _plain(getattr(fault, field.name)) for field in fields(fault)}
-            for fault in evidence.faults
-        ],
+        "faults": [fault_document(fault) for fault in evidence.faults],
     }
+
+
+def fault_document(fault: Fault) -> JSON:
+    """A fault as JSON; a value that JSON cannot say is told as text."""
+    return {field.name: _plain(getattr(fault, field.name)) for field in fields(fault)}
 
 
 def _nearest(nearest: Nearest) -> JSON:

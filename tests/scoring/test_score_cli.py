@@ -23,7 +23,8 @@ from proxy.log.rows import (
 )
 from proxy.log.writer import LogWriter
 from scenarios.load import parse_record
-from scoring.cli import DEFAULT_SCORERS, FORMATS, SCORER_NAMES, score
+from scoring.cli import FORMATS, score
+from scoring.options_cli import DEFAULT_SCORERS, SCORER_NAMES
 from scoring.verdicts.scorers import DEFAULT, SCORERS
 
 TOOL = {
