@@ -17,6 +17,7 @@ COMMANDS = {
     "tail": Entry("Look", "proxy.tail.cli:tail", "Show a session in the terminal, live if wanted."),
     "log": Entry("Look", "proxy.log.cli:log", "Look into a log, name and delete its runs."),
     "score": Entry("Score", "scoring.cli:score", "Metrics and verdicts from a log."),
+    "report": Entry("Score", "scoring.page.report_cli:report", "One HTML page about a run, or several."),
     "compare": Entry("Score", "scoring.compare.cli:compare", "Is one run better, and how sure is that?"),
     "judge": Entry("Score", "scoring.judge_cli:judge", "Score recorded replies and chats without a proxy."),
     "export": Entry("Score", "scoring.export_cli:export", "Sessions for the tools of others."),
