@@ -11,6 +11,8 @@ from proxy.control import Control
 from proxy.journal import Journal
 from proxy.log.errors import LogError
 from proxy.respond import error_response
+from proxy.ui.access import check_host, secure
+from proxy.ui.routes import LivePage
 from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -20,13 +22,26 @@ MAX_BODY = 1 << 30
 """Bytes of a request: agents re-send long histories, with pictures in them."""
 
 
-def build_app(agents: Agents, control: Control | None, journal: Journal) -> web.Application:
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors])
+def build_app(
+    agents: Agents, control: Control | None, journal: Journal, page: LivePage, own_name: str | None
+) -> web.Application:
+    """`own_name` is what the proxy listens on if only this machine can reach it there."""
+
+    @web.middleware
+    async def local(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if own_name is not None:
+            check_host(request, own_name)
+        return await handler(request)
+
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors, local])
     app[JOURNAL] = journal
+    app.on_response_prepare.append(secure)
     app.router.add_get("/healthz", _healthz)
     if control is not None:
         app.router.add_routes(control.routes())
         app.on_shutdown.append(control.stop)
+    app.router.add_routes(page.routes())
+    app.on_shutdown.append(page.stop)
     app.router.add_route("*", "/{path:(?s:.*)}", agents.handle)
     return app
 

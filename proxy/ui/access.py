@@ -1,0 +1,76 @@
+"""Who may look at the live page, and what a browser may do with it.
+
+The page itself is for everybody and holds nothing. What is read from the log needs the control
+token: References may be in it, and the agent under test can reach this server.
+"""
+
+from __future__ import annotations
+
+import hmac
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from proxy.wire.errors import AUTHENTICATION, ApiError
+
+GUARDED = ("/ui", "/eval")
+"""What is only served under a name of this machine, where only this machine is listened to."""
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_REFUSED = (
+    "the live page needs the proxy's token: open the address that the proxy printed on its terminal, "
+    "or paste the token (EVAL_TOKEN, if that is set)"
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Does a socket that is bound to this address hear this machine alone?"""
+    return ip_address(host.partition("%")[0]).is_loopback
+
+
+def is_below(path: str, *roots: str) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)
+
+
+def check_host(request: web.Request, own_name: str) -> None:
+    """Refuses a name that stands for this machine only by somebody else's DNS. Raises ApiError.
+
+    `own_name` is what the proxy was told to listen on.
+    """
+    if not is_below(request.path, *GUARDED):
+        return
+    try:
+        name = urlsplit(f"//{request.headers.get('Host', '')}").hostname
+    except ValueError:
+        name = None
+    if name not in _LOCAL_NAMES | {own_name.lower()}:
+        raise ApiError(
+            421,
+            "this proxy listens to this machine alone: ask for 127.0.0.1 or localhost, and its port",
+            code="foreign_host",
+        )
+
+
+async def secure(request: web.Request, response: web.StreamResponse) -> None:
+    """Tells the browser what the live page may do, whatever is answered below `/ui`."""
+    if is_below(request.path, "/ui"):
+        for name, value in SECURITY_HEADERS.items():
+            response.headers.setdefault(name, value)
+
+
+def authorize(request: web.Request, token: str) -> None:
+    """Raises ApiError unless the request has the token."""
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode()):
+        raise ApiError(401, _REFUSED, AUTHENTICATION, "no_token")
