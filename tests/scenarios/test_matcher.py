@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from copy import copy
 from itertools import islice
 from time import perf_counter
 
@@ -21,9 +22,9 @@ reply = st.one_of(st.none(), st.lists(st.sampled_from(NAMES), min_size=1, max_si
 class PathList:
     """The released harness in miniature: keeps all paths and strikes out what does not fit."""
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, nodes: tuple[Node, ...], steps: int | None = None) -> None:
         self.nodes = nodes
-        self.paths = list(released_paths(nodes))
+        self.paths = list(released_paths(nodes, steps))
         self.step = 0
 
     def take(self, names: list[str] | None) -> tuple[str, tuple[int, ...]] | None:
@@ -66,6 +67,24 @@ def test_agrees_with_the_path_listing_on_any_reference(nodes: tuple[Node, ...], 
         if match is None or match.kind == "close":
             return
         state = match.state
+
+
+def test_agrees_with_the_path_listing_where_an_ask_leaves_hundreds_of_places_open() -> None:
+    calls = [node("g", (1, 2), 0), *(node(name, (), i) for i, name in enumerate("abcdef", 1))]
+    nodes = (*calls, node(ASK, (), 7), node(CLOSE, tuple(range(8)), 8))
+    replies = [None, *map(list, ("a", "g", "ab", "gc", "ga", "bcdef", "abcdef", "gabcdef", "cdef", "gcdef"))]
+    asked, listing = match_text(start(nodes)), PathList(nodes, 3)
+    assert asked is not None and listing.take(None) == ("ask", asked.nodes)
+    found, expected = [], []
+    for second in replies:
+        match, before = take(asked.state, second), copy(listing)
+        found.append((second, match and (match.kind, match.nodes)))
+        expected.append((second, before.take(second)))
+        for third in replies if match else []:
+            after = match and take(match.state, third)
+            found.append((third, after and (after.kind, after.nodes)))
+            expected.append((third, copy(before).take(third)))
+    assert found == expected
 
 
 @settings(max_examples=200, deadline=None)

@@ -53,14 +53,17 @@ def orderly_reference(draw: st.DrawFn, max_layer: int = 3) -> tuple[Node, ...]:
     return (*nodes, node(CLOSE, tuple(range(len(nodes))), len(nodes)))
 
 
-def released_paths(nodes: tuple[Node, ...]) -> Iterator[Path]:
-    """Every path, in the released order, by listing all subsets: exponential and plain."""
-    yield from _paths(nodes, frozenset(), [])
+def released_paths(nodes: tuple[Node, ...], steps: int | None = None) -> Iterator[Path]:
+    """Every path, in the released order, by listing all subsets: exponential and plain.
+
+    With `steps`, the beginnings of so many Steps alone, each once.
+    """
+    yield from _paths(nodes, frozenset(), [], len(nodes) if steps is None else steps)
 
 
-def _paths(nodes: tuple[Node, ...], done: frozenset[int], path: Path) -> Iterator[Path]:
-    if len(done) == len(nodes):
-        yield path
+def _paths(nodes: tuple[Node, ...], done: frozenset[int], path: Path, steps: int) -> Iterator[Path]:
+    if len(done) == len(nodes) or len(path) >= steps:
+        yield path[:steps]
         return
     ready = [i for i in range(len(nodes)) if i not in done and set(nodes[i].dependencies) <= done]
     runs = _runs(nodes, ready)
@@ -73,9 +76,9 @@ def _paths(nodes: tuple[Node, ...], done: frozenset[int], path: Path) -> Iterato
             sequences.add(sequence)
             run = next((run for run in runs if len(run) > 1 and run[0] == batch[0]), None)
             if size == 1 and run is not None:
-                yield from _paths(nodes, done | set(run), [*path, *((i,) for i in run)])
+                yield from _paths(nodes, done | set(run), [*path, *((i,) for i in run)], steps)
             elif size == 1 or not _splits_a_run(batch, runs):
-                yield from _paths(nodes, done | set(batch), [*path, batch])
+                yield from _paths(nodes, done | set(batch), [*path, batch], steps)
 
 
 def _runs(nodes: tuple[Node, ...], ready: list[int]) -> list[tuple[int, ...]]:
