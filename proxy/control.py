@@ -43,6 +43,7 @@ class Control:
             web.get("/eval/run", self.run),
             web.post("/eval/plan", self.plan),
             web.post("/eval/sessions", self.create),
+            web.get("/eval/sessions", self.sessions),
             web.get("/eval/events", self.events),
             web.get("/eval/sessions/{session}", self.state),
             web.post("/eval/sessions/{session}/turns", self.open_turn),
@@ -102,6 +103,12 @@ class Control:
             },
             status=201,
         )
+
+    async def sessions(self, request: web.Request) -> web.Response:
+        """Where the Sessions stand that are being played."""
+        self._authorize(request)
+        playing = [it for it in self._registry.players.values() if it.turn and not it.session.over]
+        return web.json_response({"sessions": [describe(player) for player in playing]})
 
     async def open_turn(self, request: web.Request) -> web.Response:
         """Opens the next turn, or gives the one after turn `after` if it is open already.
@@ -183,6 +190,8 @@ def describe(player: Player) -> dict[str, Any]:
     reached it, `failed_turn` the last one that the provider failed, `refused_turn` the last
     one in which a request was not let in. `names_right` is the
     verdict while playing: names, not arguments; with `continue` no call was refused either.
+    `steps` are those of the Task that is open. `waits_for` says whose turn it is (`tally.WaitsFor`),
+    and `waited` for how many seconds it has been.
     """
     session = player.session
     left = [None] * (len(session.scenario.tasks) - len(session.ends))
@@ -201,6 +210,10 @@ def describe(player: Player) -> dict[str, Any]:
         "input_tokens": player.tally.input_tokens,
         "output_tokens": player.tally.output_tokens,
         "provider_errors": player.tally.provider_errors,
+        "provider_retries": player.tally.retries,
+        "steps": session.steps if session.task_is_open else 0,
+        "waits_for": player.tally.waits_for,
+        "waited": player.waited,
     }
 
 

@@ -65,6 +65,11 @@ class Player:
         return self.session.turn.number if self.session.turn else 0
 
     @property
+    def waited(self) -> float:
+        """Seconds for which it has waited for what it waits for."""
+        return max(0.0, self._journal.now() - self.tally.since) if self.tally.since else 0.0
+
+    @property
     def recorded(self) -> bool:
         """Has the log the Session?"""
         return self._recorded
@@ -200,6 +205,7 @@ class Player:
     def _open(self) -> None:
         before, self.session = self.session, open_turn(self.session)
         now = self._journal.now()
+        self.tally.wait("agent", now)
         rows: list[Row] = [*end_rows(self.row.id, before, self.session, now)]
         turn = self.session.turn
         if turn is not None and turn != before.turn:
@@ -223,6 +229,8 @@ class Player:
     def _finish_loop(self, loop: Loop) -> None:
         if self._loop is loop:
             self._loop = None
+        handed_over = loop.outcome is not None and not loop.outcome.final
+        self.tally.wait("tools" if handed_over else "agent", self._journal.now())
         if loop.outcome is not None and loop.outcome.final:
             self._outcomes[loop.turn] = loop.outcome
         elif loop.outcome is not None and loop.turn == self.turn:
@@ -260,7 +268,9 @@ class Player:
             )
             self._offered, first = sending.offered, False
             try:
-                exchange_id, answer = await self._providing.step(self.row, self.turn, request, sending)
+                exchange_id, answer = await self._providing.step(
+                    self.row, self.turn, request, sending, self.tally
+                )
             except ProviderFailed:
                 self.tally.provider_errors += 1
                 self.session = provider_failed(self.session)

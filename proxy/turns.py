@@ -13,6 +13,7 @@ from proxy.conversation import Sending
 from proxy.journal import Journal, Origin
 from proxy.log.rows import SessionRow
 from proxy.provider import Answer, Provider
+from proxy.tally import Tally
 from proxy.wire.answer import TLS_FAILURE
 from proxy.wire.chat import dump_json, read_message
 
@@ -62,11 +63,11 @@ class Providing:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def step(
-        self, row: SessionRow, turn: int | None, asked: Asked, sending: Sending
+        self, row: SessionRow, turn: int | None, asked: Asked, sending: Sending, tally: Tally
     ) -> tuple[str, Answer]:
         """(exchange id, answer with a message in it). The exchange is finished by the caller.
 
-        `turn` is the number of the one being played. Raises ProviderFailed when the last try failed too.
+        `turn` is the number of the one being played; `tally` is told what is waited for. Raises ProviderFailed when the last try failed too.
         """
         body, changes = sending.body, sending.changes
         if self.model is not None:
@@ -75,12 +76,14 @@ class Providing:
         raw = dump_json(body)
         for attempt in range(self.retries + 1):
             exchange_id = self.journal.sent(self.provider.path, raw, body, asked.key, origin, changes)
+            tally.wait("provider", self.journal.now())
             answer = await self._ask(exchange_id, body, asked, row.name)
             if read_message(answer.response) is not None:
                 return exchange_id, answer
             self.journal.log.put(self.journal.answered(exchange_id, answer))
             if attempt == self.retries or not may_pass(answer):
                 raise ProviderFailed(answer)
+            tally.wait("retry", self.journal.now())
             await self.sleep(wait_before(attempt, answer, self.journal.now()))
         raise AssertionError("unreachable: the last try returns or raises")
 

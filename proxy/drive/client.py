@@ -130,6 +130,12 @@ class ControlClient:
         with _reading(body):
             return session_state(body)
 
+    async def playing(self) -> tuple[SessionState, ...]:
+        """The Sessions that are being played, whoever drives them."""
+        body = await self._ask_once("GET", "/eval/sessions", None)
+        with _reading(body):
+            return tuple(map(session_state, body["sessions"]))
+
     async def delivery(self, session: str, turn: int, timeout: float | None = None) -> Delivery:
         """What became of a turn; waits until it was answered or failed, at most `timeout` seconds.
 

@@ -15,7 +15,7 @@ from proxy.drive.builtin import builtin
 from proxy.drive.client import ControlClient
 from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import plan
-from proxy.drive.progress import Progress
+from proxy.drive.progress import showing
 from proxy.server import running
 from proxy.settings import Settings
 from scenarios.load import BUNDLED, BUNDLED_WORD
@@ -113,8 +113,7 @@ async def _play(
     ):
         planned = plan((await control.run()).scenarios)
         await control.plan((item.scenario, item.epoch) for item in planned)
-        tasks = sum(item.tasks for item in planned)
-        with Progress(len(planned), tasks, out, clock) as progress:
+        async with showing(control, planned, out, clock) as progress:
             report = await drive(
                 control,
                 planned,

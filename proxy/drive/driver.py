@@ -61,6 +61,9 @@ class DriveReport:
 class Watcher(Protocol):
     """Is told what happens, while it happens."""
 
+    def began(self, session: str, tasks: int) -> None:
+        """A Session of so many Tasks is played from now on."""
+
     def moved(self, state: SessionState) -> None:
         """A turn was played."""
 
@@ -163,6 +166,8 @@ class _Drive:
             opened = await self._opened(planned, again=attempt > 0)
             session.name = opened.session
             session.already = opened.over and attempt == 0
+            if not opened.over:
+                self._progress.began(session.name, planned.tasks)
             cause = None if opened.over else await self._attempt(session, opened)
             if not isinstance(cause, ProxyRestarted):
                 break

@@ -77,7 +77,9 @@ class SessionState:
 
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
     reached it, `failed_turn` the last one that the provider failed, `refused_turn` the
-    last one in which the proxy let a request not in; each 0 if there was none.
+    last one in which the proxy let a request not in; each 0 if there was none. `steps` are
+    those of the open Task; `waits_for` is what it waits for (`proxy.tally`), `waited` for how many
+    seconds: blank and 0 where an earlier version does not say.
     """
 
     session: str
@@ -94,6 +96,10 @@ class SessionState:
     failed_turn: int = 0
     refused_turn: int = 0
     process: str = ""
+    provider_retries: int = 0
+    steps: int = 0
+    waits_for: str = ""
+    waited: float = 0.0
 
 
 def delivery_of(state: SessionState, turn: int) -> Delivery:
@@ -124,4 +130,8 @@ def session_state(body: Mapping[str, Any]) -> SessionState:
         input_tokens=int(body["input_tokens"] or 0),
         output_tokens=int(body["output_tokens"] or 0),
         provider_errors=int(body["provider_errors"] or 0),
+        provider_retries=int(body.get("provider_retries") or 0),
+        steps=int(body.get("steps") or 0),
+        waits_for=str(body.get("waits_for") or ""),
+        waited=float(body.get("waited") or 0.0),
     )

@@ -59,7 +59,7 @@ class Store:
         self._secrets: tuple[str, ...] = ()
         self._writers: dict[type, Callable[[Any], None]] = {
             rows.RunRow: self._run,
-            rows.StartRow: lambda row: self._execute(sql.STARTED, _fields(row)),
+            rows.StartRow: self._started,
             rows.ScenarioRow: self._scenario,
             rows.SessionRow: self._session,
             rows.TurnRow: self._turn,
@@ -127,6 +127,9 @@ class Store:
     def _run(self, row: rows.RunRow) -> None:
         values = {**_fields(row), "config": self._parameters(row.config), "versions": json_text(row.versions)}
         self._execute(sql.RUN, values)
+
+    def _started(self, row: rows.StartRow) -> None:
+        self._execute(sql.STARTED, _fields(row))
 
     def _scenario(self, row: rows.ScenarioRow) -> None:
         self._execute(sql.SCENARIO, {**_fields(row), "record": json_text(row.record)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -13,7 +13,6 @@ from proxy.errors_cli import InputError
 
 if TYPE_CHECKING:
     from proxy.tail.summary import Judge
-    from proxy.tail.view import Form
 
 
 class Composition(Protocol):
@@ -55,15 +54,12 @@ class Composition(Protocol):
 @click.pass_obj
 def tail(
     composition: Composition | None,
+    /,
     path: Path,
     session: str | None,
     run: str | None,
-    follow: bool,
-    wide: bool,
-    last: int | None,
     since: str | None,
-    form: Form | None,
-    color: str,
+    **options: Any,
 ) -> None:
     """Show what happens in the sessions of a log, also while they are played.
 
@@ -88,16 +84,11 @@ def tail(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--since") from error
     try:
-        show(
-            path,
-            wanted,
-            Options(follow, wide, form, color, last),
-            None if composition is None else composition.judge,
-        )
+        show(path, wanted, Options(**options), None if composition is None else composition.judge)
     except LogError as error:
         raise InputError(visible(str(error))) from error
     except (PipeClosed, BrokenPipeError):
         forget_stdout()
     except KeyboardInterrupt:
         leave_line_clean(sys.stdout)
-        raise SystemExit(0 if follow else 130) from None
+        raise SystemExit(0 if options["follow"] else 130) from None

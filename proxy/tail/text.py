@@ -122,11 +122,11 @@ def duration(seconds: float, *, whole: bool = False) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def seconds_text(seconds: float) -> str:
-    """At most six columns: `0.41s`, `12.3s`, `2m10s`, `1h05m`, `3d04h`."""
-    seconds = max(0.0, seconds)
+def seconds_text(seconds: float, *, whole: bool = False) -> str:
+    """At most six columns: `0.41s`, `12.3s`, `2m10s`, `1h05m`, `3d04h`; with `whole` `0s`, `12s`."""
+    seconds = max(0.0, round(seconds) if whole else seconds)
     if seconds < 99.95:
-        return f"{seconds:.{2 if seconds < 9.995 else 1}f}s"
+        return f"{seconds:.{0 if whole else 2 if seconds < 9.995 else 1}f}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 100:
         return f"{minutes}m{rest:02}s"
