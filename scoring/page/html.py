@@ -1,8 +1,7 @@
 """One HTML file with everything in it, whatever the texts in it say. Pure.
 
-JSON stands in elements that browsers do not run, with every character escaped that could end one; a
-Session is compressed. The policy of the page lets run what was hashed here, and nothing else: no network,
-no style or script of another place.
+JSON stands compressed in elements that browsers do not run: nothing in it is read as HTML. The policy of
+the page lets run what was hashed here, and nothing else: no network, no style or script of another place.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ def page(document: Any, packed: Iterable[tuple[str, str]], look: Look) -> bytes:
         "title": html.escape(str(document["title"]).encode("utf-8", "replace").decode()),
         "style": _ENDS_STYLE.sub(r"\\3c ", look.css),
         "script": script,
-        "document": _element("application/json", "document", json_text(document)),
-        "details": "\n".join(_element("application/gzip", name, text) for name, text in packed),
+        "document": _element("document", pack(document)),
+        "details": "\n".join(_element(name, text) for name, text in packed),
     }
     filled = _PLACEHOLDER.sub(lambda found: parts[found[1]], look.skeleton)
     return filled.encode()
@@ -49,7 +48,7 @@ def pack(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """JSON that can stand in a script element and that every browser reads back as it was.
+    """Compact JSON that every browser reads back as it was, and that could stand in HTML as it is.
 
     Numbers that JSON does not have become their names.
     """
@@ -70,8 +69,8 @@ def _sayable(value: Any) -> Any:
     return value
 
 
-def _element(kind: str, name: str, text: str) -> str:
-    return f'<script type="{kind}" id="{html.escape(name)}">{text}</script>'
+def _element(name: str, text: str) -> str:
+    return f'<script type="application/gzip" id="{html.escape(name)}">{text}</script>'
 
 
 def _policy(script: str) -> str:

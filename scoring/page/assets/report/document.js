@@ -8,8 +8,8 @@ openDetail(key), openRaw(key) -> promise of JSON
 
 const page = { document: null, scorer: null, sessions: new Map(), runs: new Map() };
 
-function readDocument() {
-  const read = JSON.parse(document.getElementById("document").textContent);
+async function readDocument() {
+  const read = await openPacked("document");
   page.document = read;
   page.scorer = read.scorers[0];
   for (const row of read.sessions) page.sessions.set(row.key, row);

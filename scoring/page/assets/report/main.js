@@ -117,8 +117,8 @@ function afterPrint() {
   redrawCharts();
 }
 
-function start() {
-  readDocument();
+async function start() {
+  await readDocument();
   history.scrollRestoration = "manual";
   append(document.getElementById("top"), topBar());
   document.getElementById("opening").remove();
