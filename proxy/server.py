@@ -112,7 +112,7 @@ async def running(
             own_key=own_key,
         )
         control = None if registry is None else Control(registry, token, about, settings.log)
-        page = LivePage(lent, settings.log, Live(run.row.id, now()), token)
+        page = LivePage(lent, settings.log, Live(run.row.id, now(), now), token)
         own_name = settings.host if is_loopback(bound.getsockname()[0]) else None
         app = build_app(agents, control, journal, page, own_name)
         url = await _listen(stack, app, bound)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,10 +36,11 @@ _CHANGED = f"""SELECT id FROM sessions WHERE run_id = :run AND id IN (
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What the proxy is at: the Run that it plays, since when (Unix seconds)."""
+    """What the proxy is at: the Run that it plays, since when, by which clock (Unix seconds)."""
 
     run: str
     since: float
+    now: Callable[[], float]
 
 
 @contextmanager
@@ -121,6 +122,7 @@ class Board:
         rows = session_rows(self.connection, sessions, live_run=self.live.run, since=self.live.since)
         return {
             "seq": self._after,
+            "now": self.live.now(),
             "sessions": [self.verdicts.put_into(row) for row in rows],
             "exchanges": exchange_rows(self.connection, self.run, window) if self._records else [],
             "errors": error_rows(self.connection, self.run, window),

@@ -24,6 +24,7 @@ from proxy.ui.access import authorize
 from proxy.ui.board import Live, snapshot
 from proxy.ui.detail import session_detail
 from proxy.ui.lent import Lent
+from proxy.ui.raw import raw_exchanges
 from proxy.ui.reading import reader
 from proxy.ui.recorded import error_rows, exchange, exchange_rows
 from proxy.ui.rows import newest_sessions, session_rows
@@ -38,6 +39,8 @@ _Query = Callable[[sqlite3.Connection], T]
 MAX_PAGES = 16
 """Pages that are told of what happens at a time."""
 READERS = 2
+SCRIPTS = ("connection.js", "figures.js", "lists.js", "detail.js", "recorded.js", "start.js")
+"""The page's own scripts, in order: declarations, and last what begins."""
 _MAX_NUMBER = 2**62
 
 
@@ -77,6 +80,7 @@ class LivePage:
             web.get("/ui/api/exchanges", self.exchanges),
             web.get("/ui/api/exchange", self.exchange),
             web.get("/ui/api/errors", self.errors),
+            web.get("/ui/api/raw", self.raw),
         ]
         return [
             *(there if self._lent is not None else ()),
@@ -150,6 +154,11 @@ class LivePage:
         wanted = request.query.get("id", "")
         return await self._answer(request, lambda connection: exchange(connection, wanted))
 
+    async def raw(self, request: web.Request) -> web.Response:
+        """The exchanges `id` (several times) as they were on the wire."""
+        wanted = request.query.getall("id", [])
+        return await self._answer(request, lambda connection: raw_exchanges(connection, wanted))
+
     async def _page_of(
         self, request: web.Request, name: str, rows: Callable[..., list[JSON]]
     ) -> web.Response:
@@ -195,8 +204,10 @@ class LivePage:
     def _assets(self) -> dict[str, Asset]:
         assert self._lent is not None
         own = files("proxy.ui") / "assets"
-        html, css, script = ((own / f"ui.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-        whole = f'(() => {{\n"use strict";\n{self._lent.script}\n{script}\n}})();\n'
+        html, css = ((own / name).read_text("utf-8") for name in ("ui.html", "ui.css"))
+        scripts = "\n".join((own / name).read_text("utf-8") for name in SCRIPTS)
+        # Scopes of their own: nothing here can take the place of a part that was lent.
+        whole = f'(() => {{\n"use strict";\n{self._lent.script}\n(() => {{\n{scripts}\n}})();\n}})();\n'
         return {
             "ui.html": Asset("text/html", html.encode()),
             "ui.css": Asset("text/css", f"{self._lent.css}\n{css}".encode()),
