@@ -89,6 +89,11 @@ function argumentCell(side, faults, is, value, path, absent, same) {
   return element("div", { class: `argument-cell ${side} ${kind} ${same ? "both" : ""}`, role: "cell", "aria-colspan": same ? "2" : null }, label, sign, shown, equal);
 }
 
+function withoutPath({ path, message }) {
+  const text = message || "";
+  return text.startsWith(`${path}: `) ? text.slice(path.length + 2) : text;
+}
+
 function faultList(faults) {
   const items = faults.map(fault =>
     element(
@@ -96,7 +101,7 @@ function faultList(faults) {
       {},
       element("code", { class: "path" }, foreign(fault.path, { limit: 200 })),
       " ",
-      foreign(fault.message || "", { limit: 800 }),
+      foreign(withoutPath(fault), { limit: 800 }),
       fault.rule && element("span", { class: "rule" }, foreign(fault.rule)),
       fault.coercible && element("span", { class: "quiet" }, " Only the type is wrong."),
     ),

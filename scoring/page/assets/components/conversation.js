@@ -114,10 +114,17 @@ function renderStep(step, task, options) {
   }
   if (step.text) append(made, foreignBlock(step.text, { class: "words" }));
   if (!step.text && !calls.length) append(made, element("p", { class: "quiet" }, "Neither a text nor a call."));
-  calls.forEach((call, i) => append(made, renderCall(call, i + 1, calls.length)));
+  calls.forEach((call, i) => append(made, renderCall({ ...call, expected: expectedOf(call, task) }, i + 1, calls.length)));
   const ids = step.exchanges || [];
   if (options && options.exchanges && ids.length) append(made, rawExchanges(ids, options));
   return made;
+}
+
+/* What a right call is measured against is that of its node. */
+function expectedOf(call, task) {
+  if (call.expected || call.verdict !== "right" || !isNumber(call.node)) return call.expected;
+  const node = ((task && task.reference && task.reference.nodes) || []).find(it => it.index === call.node);
+  return node ? node.arguments : null;
 }
 
 function stepCosts(step) {
@@ -144,7 +151,8 @@ function renderCall(call, position, of) {
     Object.entries(call.also || {}).map(([name, says]) => badge("info", `${name}: ${says}`)),
   );
   const made = element("div", { class: `call ${verdict}` }, head);
-  if (call.message && verdict !== "right") append(made, element("p", { class: "call-message" }, foreign(call.message, { limit: 800 })));
+  const told = (call.faults || []).some(fault => fault.message === call.message);
+  if (call.message && verdict !== "right" && !told) append(made, element("p", { class: "call-message" }, foreign(call.message, { limit: 800 })));
   append(made, renderArguments(call), renderObservation(call));
   return made;
 }

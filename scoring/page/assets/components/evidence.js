@@ -55,8 +55,12 @@ function renderEvidence(task, options) {
   const made = element("div", { class: "evidence-list" });
   if (task.failure) append(made, element("div", { class: "notice warn" }, element("strong", {}, "Not scored. "), foreign(task.failure, { limit: 800 })));
   const groups = sameEvidence(told, task.verdicts);
-  groups.forEach(group => append(made, evidenceOf(group, names, task.verdicts[group[0]], options || {})));
-  return made;
+  const agree = new Set(told.map(name => verdictKind(verdictLabel(task.verdicts[name])))).size === 1 && told.length === names.length;
+  const [first, ...others] = groups.map(group => evidenceOf(group, names, task.verdicts[group[0]], options || {}));
+  if (!first) return made;
+  if (!agree || !others.length) return append(made, first, others);
+  const label = `In the words of ${groups.slice(1).flat().join(" and ")}`;
+  return append(made, append(first, disclosure(label, () => others, { class: "other-words", "data-opened": "other words" })));
 }
 
 /* Scorers whose evidence is about the same step, call and words are told together. */

@@ -6,19 +6,18 @@ renderGraph(reference, blamed) -> figure     reference: {nodes: [{index, kind, n
 renderNodes(reference, blamed) -> list        the same in words, with arguments and observations
 nodeState(node, blamed) -> {kind, text}       right: done; wrong: tried; none: not done
 
-Nodes stand in columns: each one column behind the last that it waits for. The state is told by colour, by the
-line (full, heavy, dashed), by a sign and in words.
+Nodes stand in rows: each one row below the last that it waits for. The state is told by colour, by the line (full,
+heavy, dashed), by a sign and in words.
 */
 
-const NODE = { width: 176, height: 46, across: 44, down: 14, margin: 6 };
-const NAME_CHARACTERS = 21;
+const GRAPH = { width: 336, least: 112, most: 210, height: 44, across: 12, down: 26, margin: 4, pass: 4 };
 
 function nodeState(node, blamed) {
   if (node.done) {
     const call = node.done.call ? `, call ${node.done.call}` : "";
-    return { kind: "right", text: `done in step ${node.done.step}${call}` };
+    return { kind: "right", text: `done in step ${node.done.step}${call}`, short: `step ${node.done.step}` };
   }
-  return blamed.has(node.index) ? { kind: "wrong", text: "went wrong here" } : { kind: "none", text: "not done" };
+  return blamed.has(node.index) ? { kind: "wrong", text: "went wrong here", short: "wrong" } : { kind: "none", text: "not done", short: "not done" };
 }
 
 function nodeTitle(node) {
@@ -27,7 +26,7 @@ function nodeTitle(node) {
   return node.name || "a call";
 }
 
-function nodeColumns(nodes) {
+function nodeRows(nodes) {
   const depths = new Map();
   const byIndex = new Map(nodes.map(node => [node.index, node]));
   const depth = (index, on) => {
@@ -39,57 +38,71 @@ function nodeColumns(nodes) {
     depths.set(index, found);
     return found;
   };
-  const columns = [];
+  const rows = [];
   for (const node of nodes) {
-    const column = depth(node.index, new Set());
-    (columns[column] = columns[column] || []).push(node);
+    const row = depth(node.index, new Set());
+    (rows[row] = rows[row] || []).push(node);
   }
-  return columns.filter(Boolean);
+  return rows.filter(Boolean);
 }
 
-/* Within a column nodes stand in the order of the middle of what they wait for, so that few lines cross. */
+/* What a node waits for, without what it waits for already through others. */
+function directDependencies(nodes) {
+  const before = new Map(nodes.map(node => [node.index, (node.dependencies || []).filter(it => nodes.some(other => other.index === it))]));
+  const reaches = (from, to, seen) => before.get(from).some(it => it === to || (!seen.has(it) && seen.add(it) && reaches(it, to, seen)));
+  return new Map([...before].map(([index, all]) => [index, all.filter(it => !all.some(other => other !== it && reaches(other, it, new Set())))]));
+}
+
+/* The rows, with a thin place in each that a line crosses, so that lines go around nodes. */
+function rowsWithPasses(rows, direct, width) {
+  const at = new Map(rows.flatMap((row, y) => row.map(node => [node.index, y])));
+  const filled = rows.map(row => row.map(node => ({ key: node.index, node, width, after: direct.get(node.index) })));
+  const lines = [];
+  for (const [to, all] of direct) {
+    for (const from of all) {
+      const through = [];
+      for (let y = at.get(from) + 1; y < at.get(to); y += 1) {
+        const pass = { key: `${from} to ${to} at ${y}`, node: null, width: GRAPH.pass, after: [through.at(-1) ?? from] };
+        filled[y].push(pass);
+        through.push(pass.key);
+      }
+      lines.push([from, ...through, to]);
+    }
+  }
+  return { filled, lines };
+}
+
+/* Within a row all stand in the order of the middle of what they wait for, so that few lines cross. */
 function placedNodes(nodes) {
-  const columns = nodeColumns(nodes);
-  const tallest = Math.max(...columns.map(column => column.length));
+  const rows = nodeRows(nodes);
+  const most = Math.max(...rows.map(row => row.length));
+  const nodeWidth = Math.max(GRAPH.least, Math.min(GRAPH.most, (GRAPH.width + GRAPH.across) / most - GRAPH.across));
+  const { filled, lines } = rowsWithPasses(rows, directDependencies(nodes), nodeWidth);
+  const widthOf = row => row.reduce((sum, it) => sum + it.width + GRAPH.across, -GRAPH.across);
+  const widest = Math.max(...filled.map(widthOf));
   const places = new Map();
-  columns.forEach((column, x) => {
-    const middle = node => {
-      const rows = (node.dependencies || []).map(it => places.get(it)).filter(Boolean).map(place => place.y);
-      return rows.length ? rows.reduce((sum, y) => sum + y, 0) / rows.length : 0;
-    };
-    const ordered = column.map(node => [middle(node), node]).sort((a, b) => a[0] - b[0]);
-    const above = ((tallest - column.length) * (NODE.height + NODE.down)) / 2;
-    ordered.forEach(([, node], y) => {
-      places.set(node.index, {
-        node,
-        x: NODE.margin + x * (NODE.width + NODE.across),
-        y: NODE.margin + above + y * (NODE.height + NODE.down),
-      });
-    });
+  filled.forEach((row, y) => {
+    const middle = ({ after }) => after.reduce((sum, it) => sum + places.get(it).middle, 0) / (after.length || 1);
+    const ordered = row.map(it => [middle(it), it]).sort((a, b) => a[0] - b[0]);
+    let x = GRAPH.margin + (widest - widthOf(row)) / 2;
+    for (const [, { key, node, width }] of ordered) {
+      places.set(key, { node, x, y: GRAPH.margin + y * (GRAPH.height + GRAPH.down), width, middle: x + width / 2 });
+      x += width + GRAPH.across;
+    }
   });
-  return {
-    places,
-    width: columns.length * (NODE.width + NODE.across) - NODE.across + 2 * NODE.margin,
-    height: tallest * (NODE.height + NODE.down) - NODE.down + 2 * NODE.margin,
-  };
+  const height = filled.length * (GRAPH.height + GRAPH.down) - GRAPH.down + 2 * GRAPH.margin;
+  return { places, lines, width: widest + 2 * GRAPH.margin, height };
 }
 
 function renderGraph(reference, blamed = new Set()) {
   const nodes = (reference && reference.nodes) || [];
   if (!nodes.length) return element("p", { class: "quiet" }, "No reference.");
-  const { places, width, height } = placedNodes(nodes);
-  const lines = [];
-  for (const { node, x, y } of places.values()) {
-    for (const before of node.dependencies || []) {
-      const from = places.get(before);
-      if (from) lines.push(graphLine(from, { x, y }, from.node.done && node.done));
-    }
-  }
-  const boxes = [...places.values()].map(place => graphBox(place, nodeState(place.node, blamed)));
+  const { places, lines, width, height } = placedNodes(nodes);
+  const boxes = [...places.values()].filter(place => place.node).map(place => graphBox(place, nodeState(place.node, blamed)));
   const picture = drawing(
     "svg",
     { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": graphWords(nodes, blamed) },
-    lines,
+    lines.map(line => graphLine(line.map(key => places.get(key)))),
     boxes,
   );
   return element("div", { class: "graph-scroll", tabindex: "0", role: "group", "aria-label": "Reference graph" }, picture);
@@ -104,31 +117,37 @@ function graphWords(nodes, blamed) {
   return `Reference: ${words.slice(0, 40).join("; ")}.`;
 }
 
-function graphLine(from, to, done) {
-  const [x1, y1] = [from.x + NODE.width, from.y + NODE.height / 2];
-  const [x2, y2] = [to.x - 5, to.y + NODE.height / 2];
-  const bend = Math.max(18, (x2 - x1) / 2);
-  const kind = done ? "right" : "none";
-  return drawing(
-    "g",
-    { class: `edge ${kind}` },
-    drawing("path", { d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` }),
-    drawing("path", { class: "head", d: `M${x2 - 3} ${y2 - 4} L${x2 + 4} ${y2} L${x2 - 3} ${y2 + 4} Z` }),
-  );
+function graphLine(places) {
+  const [first, last] = [places[0], places.at(-1)];
+  let from = [first.middle, first.y + GRAPH.height];
+  let path = `M${from[0]} ${from[1]}`;
+  for (const place of places.slice(1)) {
+    const to = [place.middle, place === last ? place.y - 5 : place.y];
+    const bend = (to[1] - from[1]) / 2;
+    path += ` C${from[0]} ${from[1] + bend} ${to[0]} ${to[1] - bend} ${to[0]} ${to[1]}`;
+    from = to;
+    if (!place.node) {
+      from = [place.middle, place.y + GRAPH.height];
+      path += ` V${from[1]}`;
+    }
+  }
+  const head = `M${last.middle - 4} ${last.y - 8} L${last.middle} ${last.y - 1} L${last.middle + 4} ${last.y - 8} Z`;
+  return drawing("g", { class: `edge ${first.node.done ? "right" : "none"}` }, drawing("path", { d: path }), drawing("path", { class: "head", d: head }));
 }
 
-function graphBox({ node, x, y }, state) {
+function graphBox({ node, x, y, width }, state) {
   const title = nodeTitle(node);
-  const short = [...title].slice(0, NAME_CHARACTERS).join("") + ([...title].length > NAME_CHARACTERS ? "…" : "");
-  const radius = node.kind === "close" ? NODE.height / 2 : node.kind === "ask" ? 14 : 5;
+  const most = Math.floor((width - 36) / (node.kind === "call" ? 7.3 : 7.8));
+  const short = [...title].length > most ? `${[...title].slice(0, most - 1).join("")}…` : title;
+  const radius = node.kind === "close" ? GRAPH.height / 2 : node.kind === "ask" ? 14 : 5;
   return drawing(
     "g",
     { class: `node ${state.kind} ${node.kind}`, transform: `translate(${x} ${y})` },
     drawing("title", {}, visibleText(`${node.index + 1}. ${clipped(title, 300)}: ${state.text}`)),
-    drawing("rect", { width: NODE.width, height: NODE.height, rx: radius }),
-    drawing("text", { class: "sign", x: 13, y: 29 }, state.kind === "none" ? "○" : SIGNS[state.kind]),
-    drawing("text", { class: "name", x: 31, y: 20 }, visibleText(short)),
-    drawing("text", { class: "state", x: 31, y: 35 }, state.text),
+    drawing("rect", { width, height: GRAPH.height, rx: radius }),
+    drawing("text", { class: "sign", x: 15, y: 27 }, state.kind === "none" ? "○" : SIGNS[state.kind]),
+    drawing("text", { class: "name", x: 29, y: 19 }, visibleText(short)),
+    drawing("text", { class: "state", x: 29, y: 34 }, width < 150 ? state.short : state.text),
   );
 }
 

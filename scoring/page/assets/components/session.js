@@ -85,8 +85,13 @@ function taskItem(task, detail, options) {
     sign: label,
     make: () => {
       const heading = element(`h${options.headingLevel}`, { class: "task-title", tabindex: "-1" }, `Task ${task.number}`);
-      const parts = ["task-facts", "task-evidence", "task-reference", "task-talk conversation"].map(name => element("div", { class: name }));
-      return element("section", { class: "task", "aria-label": `Task ${task.number}` }, element("header", { class: "task-head" }, heading, parts[0]), parts.slice(1));
+      const [facts, talk, evidence, reference] = ["task-facts", "task-talk conversation", "task-evidence", "task-reference"].map(name => element("div", { class: name }));
+      return element(
+        "section",
+        { class: "task", "aria-label": `Task ${task.number}` },
+        element("header", { class: "task-head" }, heading, facts),
+        element("div", { class: "task-body" }, talk, element("div", { class: "task-side" }, evidence, reference)),
+      );
     },
   };
 }

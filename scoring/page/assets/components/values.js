@@ -7,10 +7,10 @@ parsedJson(text) -> {value} or null         null: the text is no JSON
 sameJson(a, b) -> boolean                   equal as JSON values, keys in any order
 pathStep(path, key) -> path                 of the value under a key or an index, as faults write it
 
-A text longer than `limit` characters (600) is clipped with a button; so is a value of more than 400 lines.
+A text longer than `limit` characters (600) is clipped with a button; so is a value of more than 80 lines.
 */
 
-const MOST_LINES = 400;
+const MOST_LINES = 80;
 const DEEPEST = 40;
 
 function parsedJson(text) {

@@ -98,7 +98,7 @@ async function drawPanel(place) {
   if (!width || place.drawnWidth === width) return;
   place.drawnWidth = width;
   drawnCharts.add(place);
-  const spec = { $schema: "", autosize: { type: "fit", contains: "padding" }, width, padding: 2, ...place.panel.spec(width) };
+  const spec = { $schema: "", autosize: { type: "fit-x", contains: "padding" }, width, padding: 2, ...place.panel.spec(width) };
   const compiled = vegaLite.compile(spec, { config: chartConfig(), logger: quietLogger }).spec;
   const runtime = vega.parse(compiled, null, { ast: true });
   const view = new vega.View(runtime, { expr: vegaInterpreter.expressionInterpreter, renderer: "svg", logger: quietLogger, tooltip: showTooltip });

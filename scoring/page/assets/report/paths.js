@@ -117,10 +117,10 @@ function flipChart() {
   return chartCard({
     id: "flips",
     title: "Tasks that changed between the runs",
-    reading: compared.flatMap(({ run, comparison }, i) => {
+    reading: compared.map(({ run, comparison }) => {
       const gained = comparison.flips.filter(it => it.change === "gained").length;
       const lost = comparison.flips.length - gained;
-      return [i ? " " : "", runName(run), `: ${number(gained)} gained, ${number(lost)} lost against the first.`];
+      return runLine(run, `${number(gained)} gained, ${number(lost)} lost against the first.`);
     }),
     words: panels.flatMap(({ rows }) => rows.map(row => `${row.line}: ${row.told}`)).join("; "),
     panels: panels.map(({ title, mark, rows }) => ({ title, mark, spec: () => gainsAndLosses(rows, { lines }) })),

@@ -95,7 +95,11 @@ function positionReading(entries) {
 function readings(read) {
   const lines = page.document.runs.map(run => [run, read(run)]).filter(([, text]) => text);
   if (!several()) return lines.length ? lines[0][1] : "Nothing to tell.";
-  return lines.flatMap(([run, text], i) => [i ? " " : "", runName(run), `: ${text}`]);
+  return lines.map(([run, text]) => runLine(run, text));
+}
+
+function runLine(run, text) {
+  return element("span", { class: "run-line" }, runName(run), `: ${text}`);
 }
 
 function transitionChart() {
@@ -210,7 +214,7 @@ function passChart() {
     title: several() ? "Pass^k: sessions right in all of k epochs" : "Pass^k and pass@k: right in all, or in one, of k epochs",
     reading: readings(run => passReading(run, passes.pass_hat_k)),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
-    panels: [{ spec: () => rateLines(rows, { x: [...new Set(rows.map(row => row.x))], series, xTitle: "k" }) }],
+    panels: [{ spec: () => rateLines(rows, { x: [...new Set(rows.map(row => row.x))], series, dash: [names.pass_at_k, names.task_pass_at_k], xTitle: "k" }) }],
     table: figureTable(all, "figure", entry => `${definition(entry.name).title}, k = ${group(entry)}`),
   });
 }

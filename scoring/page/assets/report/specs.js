@@ -21,36 +21,44 @@ function spread(series) {
 }
 
 function rateLines(rows, { x, series, dash, xTitle }) {
-  const legend = series.length > 1 ? { symbolType: "circle" } : null;
-  const xField = { field: "x", type: "ordinal", sort: x, title: xTitle, axis: { labelAngle: 0, grid: false } };
-  const shared = {
-    x: xField,
-    color: { field: "series", type: "nominal", scale: seriesScale(series), legend, sort: series },
-    tooltip: [
-      { field: "series", title: "" },
-      { field: "where", title: "" },
-      { field: "told", title: "" },
-      { field: "interval", title: "95 %" },
-    ],
-    ...(dash ? { strokeDash: { field: "dash", type: "nominal", legend: null, scale: { domain: dash, range: [[1, 0], [4, 3]] } } } : {}),
-  };
-  const offset = spread(series);
+  const step = Math.min(0.12, 0.5 / series.length);
+  const shift = row => (series.indexOf(row.series) - (series.length - 1) / 2) * step;
+  const values = rows.map(row => ({ ...row, at: x.indexOf(row.x) + shift(row) }));
   const y = { field: "value", type: "quantitative", scale: RATE_SCALE, axis: RATE_AXIS };
-  const shift = offset ? { xOffset: offset } : {};
+  const axis = { values: x.map((_, i) => i), labelExpr: `${JSON.stringify(x)}[datum.value]`, grid: false, ticks: false, title: xTitle };
   return {
-    data: { values: rows },
-    height: 220,
-    encoding: shared,
+    data: { values },
+    height: 170,
+    encoding: {
+      x: { field: "at", type: "quantitative", scale: { domain: [-0.45, x.length - 0.55], nice: false, zero: false }, axis },
+      color: { field: "series", type: "nominal", scale: seriesScale(series), legend: seriesLegend(series), sort: series },
+      tooltip: [
+        { field: "series", title: "" },
+        { field: "where", title: " " },
+        { field: "told", title: "  " },
+        { field: "interval", title: "95 %" },
+      ],
+    },
     layer: [
-      { mark: { type: "line", strokeWidth: 2, opacity: 0.55 }, encoding: { y, ...shift } },
+      { mark: { type: "line", strokeWidth: 2, opacity: 0.45, tooltip: null }, encoding: { y, ...dashes(dash, series) } },
       {
         transform: [{ filter: "isValid(datum.low)" }],
-        mark: { type: "rule", strokeWidth: 1.5, opacity: 0.7 },
-        encoding: { y: { ...y, field: "low" }, y2: { field: "high" }, strokeDash: { value: [1, 0] }, ...shift },
+        mark: { type: "rule", strokeWidth: 1.5, opacity: 0.75 },
+        encoding: { y: { ...y, field: "low" }, y2: { field: "high" } },
       },
-      { mark: { type: "circle", size: 75, opacity: 1 }, encoding: { y, strokeDash: { value: [1, 0] }, ...shift } },
+      { mark: { type: "circle", size: 80, opacity: 1 }, encoding: { y } },
     ],
   };
+}
+
+/* Series that say the same of another kind are drawn with a broken line. */
+function dashes(dash, series) {
+  if (!dash) return {};
+  return { strokeDash: { field: "series", type: "nominal", legend: null, scale: { domain: series, range: series.map(name => (dash.includes(name) ? [5, 4] : [1, 0])) } } };
+}
+
+function seriesLegend(series) {
+  return series.length > 1 ? { symbolType: "circle", symbolOpacity: 1, symbolStrokeWidth: 0, columns: series.length > 3 ? 2 : 0 } : null;
 }
 
 function heatMap(rows, { columns, lines }) {
@@ -59,7 +67,7 @@ function heatMap(rows, { columns, lines }) {
     data: { values: rows },
     height: { step: 36 },
     encoding: {
-      x: { field: "column", type: "nominal", sort: columns, title: null, scale: { domain: columns }, axis: { orient: "top", labelAngle: 0, labelLimit: 110, labelExpr: "split(datum.label, ' ')", domain: false, ticks: false } },
+      x: { field: "column", type: "nominal", sort: columns, title: null, scale: { domain: columns }, axis: { orient: "top", labelAngle: 0, labelLimit: 110, labelExpr: "split(datum.label, ' ')", labelPadding: 20, domain: false, ticks: false } },
       y: { field: "line", type: "nominal", sort: lines, title: null, scale: { domain: lines }, axis: { domain: false, ticks: false, labelLimit: 130 } },
     },
     layer: [
@@ -107,7 +115,7 @@ function ratioDots(rows, { lines, series }) {
   const most = Math.max(1.2, ...rows.map(row => row.value)) * 1.05;
   return {
     data: { values: rows },
-    height: { step: 22 + 14 * Math.min(series.length, 5) },
+    height: { step: 26 + 14 * (Math.min(series.length, 6) - 1), for: "position" },
     encoding: {
       y: { field: "line", type: "nominal", sort: lines, scale: { domain: lines }, title: null, axis: { domain: false, ticks: false, labelLimit: 200 } },
     },
@@ -117,7 +125,7 @@ function ratioDots(rows, { lines, series }) {
         mark: { type: "circle", size: 90, opacity: 1 },
         encoding: {
           x: { field: "value", type: "quantitative", title: "times the shortest way", scale: { domain: [Math.min(0.8, ...rows.map(row => row.value)), most], nice: true, zero: false }, axis: { format: ".2~f", tickCount: 6 } },
-          color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: series.length > 1 ? { symbolType: "circle" } : null },
+          color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: seriesLegend(series) },
           ...(series.length > 1 ? { yOffset: { field: "series", type: "nominal", sort: series, scale: { padding: 0.3 } } } : {}),
           tooltip: [{ field: "series", title: "" }, { field: "line", title: "" }, { field: "told", title: "" }],
         },
@@ -129,13 +137,13 @@ function ratioDots(rows, { lines, series }) {
 function quartiles(rows, { series, title, format }) {
   const offset = spread(series);
   const shift = offset ? { xOffset: offset } : {};
-  const y = { field: "middle", type: "quantitative", title, axis: { format, tickCount: 5, domain: false, ticks: false }, scale: { zero: true } };
+  const y = { field: "middle", type: "quantitative", title, axis: { format, tickCount: 4, domain: false, ticks: false }, scale: { zero: true } };
   return {
     data: { values: rows },
-    height: 150,
+    height: 120,
     encoding: {
       x: { field: "x", type: "ordinal", title: "steps above the least", axis: { labelAngle: 0, grid: false } },
-      color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: series.length > 1 ? { symbolType: "circle" } : null },
+      color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: seriesLegend(series) },
       tooltip: [{ field: "series", title: "" }, { field: "told", title: "" }],
     },
     layer: [
@@ -152,7 +160,7 @@ function gainsAndLosses(rows, { lines }) {
     height: { step: 28 },
     encoding: {
       y: { field: "line", type: "nominal", sort: lines, scale: { domain: lines }, title: null, axis: { domain: false, ticks: false, labelLimit: 150 } },
-      x: { field: "count", type: "quantitative", title: "← lost      tasks      gained →", scale: { domain: [-most, most] }, axis: { tickMinStep: 1, format: "d", domain: false, ticks: false, labelExpr: "replace(datum.label, '−', '')" } },
+      x: { field: "count", type: "quantitative", title: "tasks: lost ← → gained", scale: { domain: [-1.2 * most, 1.2 * most], nice: false }, axis: { tickMinStep: 1, format: "d", domain: false, ticks: false, labelExpr: "replace(datum.label, '−', '')" } },
     },
     layer: [
       {

@@ -47,7 +47,7 @@ function viewHead(row) {
     { class: "view-head" },
     element("h1", { id: "session-title", tabindex: "-1" }, foreign(row.session, { limit: 120 })),
     several() ? runName(run) : null,
-    same.length ? element("div", { class: "same" }, element("span", { class: "label" }, "The same scenario"), same.map(sameLink)) : null,
+    same.length ? element("div", { class: "elsewhere" }, element("span", { class: "label" }, "The same scenario"), same.map(sameLink)) : null,
   );
 }
 
