@@ -38,6 +38,13 @@ class Composition:
         reports = score_logs((log,), (), Asked())
         return run_table(reports[0]), json_bytes(documents(reports), indent=2).decode()
 
+    def report(self, log: Path) -> bytes:
+        """A log's report as an HTML page."""
+        from scoring.cli import Asked
+        from scoring.page.report_cli import make_page
+
+        return make_page((log,), (), Asked(), raw=True).page
+
 
 @click.group(
     cls=LazyGroup,

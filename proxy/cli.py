@@ -27,6 +27,9 @@ class Composition(Protocol):
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""
 
+    def report(self, log: Path) -> bytes:
+        """A log's report as an HTML page."""
+
 
 def scenarios_option(command: F) -> F:
     return click.option(
@@ -215,18 +218,18 @@ def _refuse_beside_proxy(files: tuple[str, ...], options: dict[str, Any]) -> Non
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("wildproxy-demo"),
     show_default=True,
-    help="Where the log and the score go.",
+    help="Where the log, the scores and the report go.",
 )
 @click.pass_obj
 def demo(composition: Composition, folder: Path) -> None:
-    """Everything at once on the bundled scenarios, offline: drive, log, score.
+    """Everything at once on the bundled scenarios, offline: drive, log, score, report.
 
     A simulated provider that errs now and then stands in for an LLM. Ends by saying where
-    the log and the score are, and what to try next.
+    the log, the scores and the report are, and what to try next.
     """
     from proxy.commands import run_demo
 
-    run_demo(folder, composition.score)
+    run_demo(folder, composition.score, composition.report)
 
 
 def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, Any]) -> Settings:

@@ -20,7 +20,7 @@ import click
 
 from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
-from proxy.drive.demo import Score
+from proxy.drive.demo import Report, Score
 from proxy.drive.demo import demo as play_demo
 from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import PlanError, plan
@@ -104,8 +104,8 @@ def run_drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str |
         raise Infrastructure("not every turn was answered: the lines above say which, and why")
 
 
-def run_demo(folder: Path, score: Score) -> None:
-    played = play_demo(folder, click.echo, score=score, program=program())
+def run_demo(folder: Path, score: Score, report: Report) -> None:
+    played = play_demo(folder, click.echo, score=score, page=report, program=program())
     result, stopped = _run(until_stopped(played, kill_all))
     if stopped is not None:
         raise SystemExit(exit_code(stopped))

@@ -1,4 +1,4 @@
-"""Everything at once, offline: the bundled Sessions, a simulated provider, the log, the scores."""
+"""Everything at once, offline: the bundled Sessions, a simulated provider, the log, scores, the report."""
 
 from __future__ import annotations
 
@@ -29,14 +29,27 @@ Score = Callable[[Path], tuple[str, str]]
 """A log's path -> its scores as a table and as a JSON document. Given by the composition
 root, because the proxy knows nothing of scoring."""
 
+Report = Callable[[Path], bytes]
+"""A log's path -> its report as an HTML page. Given likewise."""
+
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """`score` is None when the drive was interrupted or gave up, so that nothing was scored."""
+    """`score` and `page` are None when the drive was interrupted or gave up, so that nothing was scored."""
 
     log: Path
     score: Path | None
+    page: Path | None
     report: DriveReport
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFiles:
+    """What a demo leaves behind: a log, its scores and its report."""
+
+    log: Path
+    scores: Path
+    page: Path
 
 
 async def demo(
@@ -44,6 +57,7 @@ async def demo(
     echo: Callable[[str], None],
     *,
     score: Score,
+    page: Report,
     out: TextIO = sys.stderr,
     clock: Callable[[], float] = time.monotonic,
     program: str = "wildproxy",
@@ -51,43 +65,46 @@ async def demo(
     """Plays the bundled Sessions into a new log in `folder`, scores it and says what to do next.
 
     Progress goes to `out`, all else to `echo`. Never overwrites: a second demo in the same
-    folder gets numbered names. Raises what `proxy.server.running` and `score` raise, and
+    folder gets numbered names. Raises what `proxy.server.running`, `score` and `page` raise, and
     OSError for a folder that cannot be used.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log, scores = fresh_paths(folder)
+    files = fresh_files(folder)
     echo(f"Playing the bundled sessions against a simulated provider ({PROVIDER}), offline.")
-    report = await _play(log, out, clock, echo)
+    report = await _play(files.log, out, clock, echo)
     if report.interrupted or report.halted:
-        echo(f"Not scored. Log: {log}")
-        return DemoResult(log, None, report)
-    table, document = score(log)
-    with scores.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(document)
+        echo(f"Not scored. Log: {files.log}")
+        return DemoResult(files.log, None, None, report)
+    table, document = score(files.log)
+    for path, content in ((files.scores, document.encode()), (files.page, page(files.log))):
+        with path.open("xb") as file:
+            file.write(content)
     echo(f"\n{table}")
-    for line in closing_words(log, scores, report, program):
+    for line in closing_words(files, report, program):
         echo(line)
-    return DemoResult(log, scores, report)
+    return DemoResult(files.log, files.scores, files.page, report)
 
 
-def fresh_paths(folder: Path) -> tuple[Path, Path]:
-    """`demo.db` and `score.json` in `folder`, or the first numbered pair that is not there yet."""
+def fresh_files(folder: Path) -> DemoFiles:
+    """`demo.db`, `score.json`, `report.html` in `folder`, or the first number of which none is there yet."""
     for number in itertools.count(1):
         suffix = "" if number == 1 else f"-{number}"
-        log, scores = folder / f"demo{suffix}.db", folder / f"score{suffix}.json"
-        if not (log.exists() or scores.exists()):
-            return log, scores
+        names = (f"demo{suffix}.db", f"score{suffix}.json", f"report{suffix}.html")
+        log, scores, page = (folder / name for name in names)
+        if not (log.exists() or scores.exists() or page.exists()):
+            return DemoFiles(log, scores, page)
     raise AssertionError("unreachable: the count does not end")
 
 
-def closing_words(log: Path, scores: Path, report: DriveReport, program: str) -> list[str]:
+def closing_words(files: DemoFiles, report: DriveReport, program: str) -> list[str]:
     """Where everything is, and three commands to try next."""
     lines = [
-        f"Log:    {log}",
-        f"Scores: {scores}",
+        f"Log:    {files.log}",
+        f"Scores: {files.scores}",
+        f"Report: {files.page}  (open it in a browser: every session, call by call)",
         "",
         "Next:",
-        f"  {program} score {shlex.quote(str(log))} -v",
+        f"  {program} score {shlex.quote(str(files.log))} -v",
         "      why each wrong task is wrong",
     ]
     if scenario := _worth_a_look(report):

@@ -11,7 +11,7 @@ import pytest
 
 from proxy.drive.builtin import builtin
 from proxy.drive.client import ControlClient
-from proxy.drive.demo import closing_words, demo, fresh_paths
+from proxy.drive.demo import DemoFiles, closing_words, demo, fresh_files
 from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import plan
 from proxy.server import running
@@ -57,7 +57,7 @@ async def test_concurrency_changes_no_verdict_of_a_provider_that_errs(tmp_path: 
     assert {right for _, rights in verdicts(alone) for right in rights} == {True, False}
 
 
-async def test_the_demo_leaves_a_log_and_its_scores_and_says_what_to_do_next(tmp_path: Path) -> None:
+async def test_the_demo_leaves_a_log_its_scores_and_a_report_and_says_what_to_do_next(tmp_path: Path) -> None:
     said: list[str] = []
     scored: list[Path] = []
 
@@ -68,34 +68,46 @@ async def test_the_demo_leaves_a_log_and_its_scores_and_says_what_to_do_next(tmp
         reader.close()
         return f"TABLE of {sessions} sessions", '{"n": 1}\n'
 
+    def page(log: Path) -> bytes:
+        assert scored == [log]
+        return b"<p>PAGE"
+
     result = await demo(
-        tmp_path / "new" / "demo", said.append, score=score, out=io.StringIO(), program="prog"
+        tmp_path / "new" / "demo", said.append, score=score, page=page, out=io.StringIO(), program="prog"
     )
     assert result.report.complete
     assert scored == [result.log] == [tmp_path / "new" / "demo" / "demo.db"]
     assert result.score == tmp_path / "new" / "demo" / "score.json"
     assert result.score.read_text(encoding="utf-8") == '{"n": 1}\n'
+    assert result.page == tmp_path / "new" / "demo" / "report.html"
+    assert result.page.read_bytes() == b"<p>PAGE"
     text = "\n".join(said)
     assert f"TABLE of {len(result.report.played)} sessions" in text
     assert str(result.log) in text
     assert str(result.score) in text
+    assert f"Report: {result.page}" in text
     assert sum(line.startswith("  prog ") for line in text.splitlines()) == 3
 
 
 async def test_a_second_demo_overwrites_nothing(tmp_path: Path) -> None:
-    (tmp_path / "score.json").write_text("mine")
-    (tmp_path / "demo-2.db").write_text("mine too")
+    mine = [tmp_path / name for name in ("score.json", "demo-2.db", "report-3.html")]
+    for path in mine:
+        path.write_text("mine")
     out = io.StringIO()
-    result = await demo(tmp_path, lambda line: None, score=lambda log: ("", "{}"), out=out)
-    assert (result.log, result.score) == (tmp_path / "demo-3.db", tmp_path / "score-3.json")
-    assert (tmp_path / "score.json").read_text() == "mine"
-    assert (tmp_path / "demo-2.db").read_text() == "mine too"
+    result = await demo(
+        tmp_path, lambda line: None, score=lambda log: ("", "{}"), page=lambda log: b"", out=out
+    )
+    names = [path.name for path in (result.log, result.score, result.page) if path]
+    assert names == ["demo-4.db", "score-4.json", "report-4.html"]
+    assert [path.read_text() for path in mine] == ["mine"] * 3
 
 
 def test_the_first_demo_of_a_folder_has_plain_names(tmp_path: Path) -> None:
-    assert fresh_paths(tmp_path) == (tmp_path / "demo.db", tmp_path / "score.json")
+    names = ("demo.db", "score.json", "report.html")
+    assert fresh_files(tmp_path) == DemoFiles(*(tmp_path / name for name in names))
 
 
 def test_commands_to_try_next_can_be_pasted_whatever_the_folder_is_called(tmp_path: Path) -> None:
-    lines = closing_words(tmp_path / "a b" / "demo.db", tmp_path / "s.json", DriveReport((), ()), "prog")
+    files = DemoFiles(tmp_path / "a b" / "demo.db", tmp_path / "s.json", tmp_path / "r.html")
+    lines = closing_words(files, DriveReport((), ()), "prog")
     assert f"  prog score '{tmp_path}/a b/demo.db' -v" in lines
