@@ -29,6 +29,7 @@ sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 from client_pages import agents_page, frameworks_page  # noqa: E402
 from conformance_page import conformance_page, summary  # noqa: E402
 from metrics_page import metrics_page  # noqa: E402
+from scenario_schema_page import scenario_schema_page  # noqa: E402
 
 from proxy.log import rows  # noqa: E402
 from proxy.log.database import open_for_writing  # noqa: E402
@@ -182,6 +183,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "agents.md": lambda: agents_page(NOTICE),
     "conformance.md": lambda: conformance_page(NOTICE),
     "metrics.md": lambda: metrics_page(NOTICE),
+    "scenario-schema.md": lambda: scenario_schema_page(NOTICE),
 }
 
 

@@ -218,9 +218,44 @@ def test_the_readme_program_is_driven_through_every_bundled_session(tmp_path: Pa
 def test_the_example_of_a_scenario_file_is_shown_checked_and_played_as_said(
     name: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "garden.jsonl").write_text(json.dumps(garden()) + "\n", encoding="utf-8")
+    (tmp_path / "garden.json").write_text(block("file", "garden.json", SCENARIO_FILES), encoding="utf-8")
     for words, shown in transcripts(name, SCENARIO_FILES):
         assert_shows(shown, run(words, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["packs", "balance"])
+def test_the_packs_are_listed_and_played_as_said(name: str, tmp_path: Path) -> None:
+    for words, shown in transcripts(name, SCENARIO_FILES):
+        assert_shows(shown, run(words, tmp_path))
+
+
+def test_the_way_from_an_empty_file_to_a_score_is_as_said(tmp_path: Path) -> None:
+    for words, shown in transcripts("begin", SCENARIO_FILES):
+        assert_shows(shown, run(words, tmp_path))
+    edit("mistake", tmp_path / "library.json")
+    words, shown = console(block("fails", "mistake", SCENARIO_FILES))
+    refused = CliRunner().invoke(main, [*words[1:-1], str(tmp_path / words[-1])])
+    assert refused.exit_code == 2
+    assert_shows(shown, refused.output.replace(f"{tmp_path}{os.sep}", ""))
+    edit("words", tmp_path / "library.json")
+    for words, shown in transcripts("play", SCENARIO_FILES):
+        assert_shows(shown, run(words, tmp_path))
+
+
+def console(text: str) -> tuple[list[str], list[str]]:
+    command, *shown = text.splitlines()
+    return shlex.split(command.removeprefix("$ ")), shown
+
+
+def edit(name: str, file: Path) -> None:
+    """Replaces in the file what the table under `<!-- edit: NAME -->` says, each once."""
+    text = file.read_text(encoding="utf-8")
+    rows = CHANGE.findall(SCENARIO_FILES.partition(f"<!-- edit: {name} -->")[2].partition("\n\n")[0])
+    assert rows
+    for old, new in rows:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
 
 
 CHANGE = re.compile(r"^\| `(?P<change>[^`]+)` \| `(?P<printed>.*)` \|$", flags=re.MULTILINE)
@@ -231,7 +266,7 @@ def test_each_change_to_the_example_is_found_as_said(table: str, level: str, tmp
     rows = CHANGE.findall(SCENARIO_FILES.partition(f"<!-- table: {table} -->")[2].partition("\n\n")[0])
     assert len(rows) > 5
     for change, printed in rows:
-        file = tmp_path / "garden.jsonl"
+        file = tmp_path / "garden.json"
         file.write_text(json.dumps(changed(garden(), change)) + "\n", encoding="utf-8")
         result = CliRunner().invoke(main, ["scenarios", "validate", str(file)])
         findings = [line for line in result.stdout.splitlines() if line.startswith(str(file))]

@@ -1,9 +1,10 @@
-"""`scenarios list`, `show` and `validate`: what they print, and how they refuse."""
+"""`scenarios list`, `show`, `validate`, `new` and `schema`: what they print, and how they refuse."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,8 +14,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from scenarios import BUNDLED, load
+from scenarios import BUNDLED, LABELS, load
 from scenarios.mutations import reference_replies
+from scenarios.packs import packs
+from scenarios.record_schema import record_schema
+from scoring.scenarios_balance import SHAPES
 from scoring.scenarios_cli import judges_of, scenarios
 from scoring.scenarios_text import json_text
 
@@ -130,6 +134,190 @@ def test_list_reads_the_language_asked_for(write: Any) -> None:
         for language in ("en", "zh")
     ]
     assert [session["date"] for session in dates] == ["2025-03-14 Friday", "2025-03-14 星期五"]
+
+
+def two_calls() -> dict[str, Any]:
+    """Two fruits at once and then one again, written into a book; in Chinese, with a subtype left out."""
+    nodes = [
+        node("weigh", arguments={"item": "pear"}),
+        node("weigh", arguments={"item": "fig"}),
+        node("weigh", 0, 1, arguments={"item": "pear", "tags": [1]}),
+        node("prepare_to_answer", 0, 1, 2),
+    ]
+    return record(
+        id="fruit_2",
+        tasks=["称一下。", "谢谢。"],
+        answer_list=[nodes, record()["answer_list"][1]],
+        task_types=["Mixed Multi-Tool", "Chat"],
+        turn_subtypes=[None],
+        annotations={"weigh": {"side_effects": True}},
+    )
+
+
+def test_list_as_json_has_the_balance_of_each_file(write: Any) -> None:
+    (file,) = json.loads(run("list", write(record(), two_calls()), "--format", "json").stdout)["files"]
+    none = dict.fromkeys(LABELS, 0)
+    assert file["balance"] == {
+        "sessions": 2,
+        "tasks": 4,
+        "languages": {"en": 1, "zh": 1},
+        "annotated": 1,
+        "tools": {"fewest": 1, "most": 1, "names": 1, "with_side_effects": 1},
+        "labels": {**none, "Mixed Multi-Tool": 1, "Clarify": 1, "Chat": 2},
+        "subtypes": {
+            "First Turn": 2,
+            "Coreferential Reference": 0,
+            "Partial Information": 1,
+            "Long-Range Dependency": 0,
+            "none": 1,
+        },
+        "labels_by_subtype": {
+            **{label: {} for label in LABELS},
+            "Mixed Multi-Tool": {"First Turn": 1},
+            "Clarify": {"First Turn": 1},
+            "Chat": {"Partial Information": 1, "none": 1},
+        },
+        "labels_by_position": {
+            **{label: {} for label in LABELS},
+            "Mixed Multi-Tool": {"1": 1},
+            "Clarify": {"1": 1},
+            "Chat": {"2": 2},
+        },
+        "shapes": {**dict.fromkeys(SHAPES, 0), "no call": 2, "mixed": 1, "ask first": 1},
+        "steps_by_shape": {
+            **{shape: {} for shape in SHAPES},
+            "no call": {"": 2},
+            "mixed": {"2-1": 1},
+            "ask first": {"ask-1": 1},
+        },
+        "parallel_tasks": 1,
+        "writing_tasks": 1,
+        "writes": 3,
+    }
+
+
+def test_list_prints_the_balance_under_the_sessions(write: Any) -> None:
+    lines = run("list", write(record(), two_calls())).stdout.splitlines()
+    after = [" ".join(line.split()) for line in lines[lines.index("") + 1 :]]
+    assert after == [
+        "label all first coreferential partial long-range none task 1 task 2",
+        "Single-Tool . . . . . . . .",
+        "Parallel Multi-Tool . . . . . . . .",
+        "Sequential Multi-Tool . . . . . . . .",
+        "Mixed Multi-Tool 1 1 . . . . 1 .",
+        "Clarify 1 1 . . . . 1 .",
+        "Chat 2 . . 1 . 1 . 2",
+        "all 4 2 . 1 . 1 2 2",
+        "",
+        "shape all steps",
+        "no call 2",
+        "single .",
+        "parallel .",
+        "chain .",
+        "mixed 1 2-1: 1",
+        "ask first 1 ask-1: 1",
+        "ask later .",
+        "",
+        "several calls in one step: 1 of 4 tasks",
+        "calls with side effects: 3 in 1 tasks, of 1 tools",
+        "tools in a session: 1, 1 names in all",
+        "sessions by language: 1 en, 1 zh; annotated: 1",
+    ]
+
+
+def test_a_question_after_a_call_is_a_shape_of_its_own(write: Any) -> None:
+    later = record()
+    later["answer_list"][0] = [
+        node("weigh", arguments={"item": "fig"}),
+        node("ask_user_for_required_parameters", 0, observation="Which?", user_input="The pear."),
+        node("weigh", 1, arguments={"item": "pear"}),
+        node("prepare_to_answer", 0, 1, 2),
+    ]
+    (file,) = json.loads(run("list", write(later), "--format", "json").stdout)["files"]
+    assert file["balance"]["steps_by_shape"]["ask later"] == {"1-ask-1": 1}
+
+
+def test_list_without_a_file_lists_the_packs_with_their_counts() -> None:
+    lines = run("list").stdout.splitlines()
+    rows = [line.split() for line in lines[2 : lines.index("")]]
+    files = {name: load([name])[0].scenarios for name in packs()}
+    assert [row[:3] for row in rows] == [
+        [name, str(len(held)), str(sum(len(s.tasks) for s in held))] for name, held in files.items()
+    ]
+    document = json.loads(run("list", "--format", "json").stdout)
+    assert [pack["pack"] for pack in document["packs"]] == list(packs())
+    assert [pack["labels"] for pack in document["packs"]] == [
+        {label: [t.label for s in held for t in s.tasks].count(label) for label in LABELS}
+        for held in files.values()
+    ]
+
+
+def test_a_name_that_is_no_pack_suggests_the_nearest() -> None:
+    result = run("show", "legder")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "Error: legder: no such file, and no pack of that name; did you mean ledger? "
+        f"the packs are {', '.join(packs())}\n"
+    )
+
+
+# new and schema
+
+
+@pytest.mark.parametrize("name", ["my sessions.json", "mine.jsonl", "-x", "...", "é"])
+def test_a_new_file_is_sound_and_named_after_itself(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = run("new", "--", name)
+    assert (made.exit_code, made.stderr) == (0, "")
+    assert run("validate", "--", name).stdout == "1 file, 1 session, 0 errors, 0 warnings, 0 notes\n"
+    text = Path(name).read_text(encoding="utf-8")
+    assert text.startswith("// ")
+    assert (text.count("\n") < 5) == name.endswith(".jsonl")
+
+
+def test_both_forms_of_a_new_file_hold_the_same_session(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.x", tmp_path / "b" / "a.x"
+    other.parent.mkdir()
+    run("new", one, "--format", "jsonl")
+    run("new", other, "--format", "json")
+    assert one.read_text() != other.read_text()
+    assert load([one])[0].scenarios == load([other])[0].scenarios
+    assert load([one])[0].scenarios[0].id == "a_1"
+
+
+def test_new_ends_by_saying_what_to_do_next(tmp_path: Path) -> None:
+    path = tmp_path / "my file.json"
+    first, *commands = run("new", path).stdout.splitlines()
+    assert first.startswith(f"Wrote {path}: ")
+    assert [shlex.split(command)[:3] for command in commands] == [
+        ["wildproxy", "scenarios", "validate"],
+        ["wildproxy", "drive", "--agent"],
+        ["wildproxy", "score", "my file.db"],
+    ]
+    assert all(str(path) in shlex.split(command) for command in commands[:2])
+
+
+def test_new_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "my.json"
+    path.write_text("mine")
+    result = run("new", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: {path} is there already and was left alone; choose another name\n"
+    assert path.read_text() == "mine"
+
+
+def test_new_in_a_folder_that_is_missing_is_one_line(tmp_path: Path) -> None:
+    result = run("new", tmp_path / "none" / "my.json")
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"there is no folder {tmp_path / 'none'}; make it first\n")
+
+
+def test_schema_prints_the_json_schema() -> None:
+    result = run("schema")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == record_schema()
 
 
 # show
@@ -517,7 +705,7 @@ def test_list_tells_how_many_more_errors_there_are(write: Any) -> None:
     assert result.stderr.strip().endswith("(and 1 more; 'scenarios validate' lists them)")
 
 
-@pytest.mark.parametrize("arguments", [[], ["list"], ["show"], ["validate"]])
+@pytest.mark.parametrize("arguments", [[], ["list"], ["show"], ["validate"], ["new"]])
 def test_help_is_there_for_the_group_and_each_command(arguments: list[str]) -> None:
     result = run(*arguments, "--help")
     assert result.exit_code == 0
