@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from proxy.ui.figures import Figures
@@ -81,7 +82,7 @@ class Board:
             self._figures.begin(self.connection)
             runs = [_run(row) for row in self.connection.execute(_RUNS)]
             self._records = any(run["id"] == self.run and run["records"] for run in runs)
-            self.behind = self.verdicts.judges and bool(self._figures.unjudged())
+            self.behind = self.verdicts.judges and bool(self._figures.unjudged)
             newest = newest_sessions(self.connection, self.run)
             return {
                 "run": self.run,
@@ -109,14 +110,20 @@ class Board:
         window = {"after": after, "upto": upto, "run": self.run}
         changed = [row[0] for row in self.connection.execute(_CHANGED, window)]
         self._figures.go_on(self.connection, after, upto, changed)
-        unjudged = self._figures.unjudged() if self.verdicts.judges else []
-        judged, self.behind = unjudged[:JUDGED_AT_ONCE], len(unjudged) > JUDGED_AT_ONCE
-        for session in judged:
-            self.verdicts.judge(self.connection, session)
+        judged = self._judged() if self.verdicts.judges else []
+        self.behind = self.verdicts.judges and bool(self._figures.unjudged)
         told = self._told(list(dict.fromkeys([*changed, *judged]))[: 2 * PAGE], (after, upto))
         if not (told["sessions"] or told["exchanges"] or told["errors"]):
             return None
         return "changed", told
+
+    def _judged(self) -> list[str]:
+        """Some Sessions more have their verdicts: the last ones first."""
+        judged = list(islice(reversed(self._figures.unjudged), JUDGED_AT_ONCE))
+        for session in judged:
+            self.verdicts.judge(self.connection, session)
+            self._figures.judged(session)
+        return judged
 
     def _told(self, sessions: list[str], window: tuple[int, int] | None) -> JSON:
         rows = session_rows(self.connection, sessions, live_run=self.live.run, since=self.live.since)

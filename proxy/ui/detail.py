@@ -18,6 +18,7 @@ from proxy.ui.recorded import bounded
 from proxy.ui.room import TEXT_CHARS, Room
 from proxy.ui.rows import FAILED, session_rows
 from proxy.ui.verdicts import Verdicts, read_played
+from scenarios.load import ScenarioError
 
 JSON = dict[str, Any]
 Rows = Mapping[int, Sequence[sqlite3.Row]]
@@ -112,7 +113,10 @@ def _judged(connection: sqlite3.Connection, session: str, verdicts: Verdicts) ->
     if played is None or verdicts.lent.read is None:
         return {}
     verdicts.judge(connection, session)
-    told = verdicts.lent.read(played.record, played.config, played.tasks)
+    try:
+        told = verdicts.lent.read(played.record, played.config, played.tasks)
+    except ScenarioError:
+        return {}
     return {number: told[number] for number, task in enumerate(played.tasks) if task.ending is not None}
 
 

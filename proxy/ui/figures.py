@@ -28,35 +28,44 @@ _TOTALS = f"""SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(outp
     FROM exchanges WHERE run_id = ? AND finish_state != 'pending' AND {COUNTED}"""
 _LAST = f"""SELECT {_EXCHANGE} FROM (SELECT * FROM exchanges WHERE run_id = ?
     ORDER BY arrival DESC LIMIT {_RECENT}) AS exchanges WHERE finish_state != 'pending' AND {COUNTED}"""
-_NEW = f"""SELECT {_EXCHANGE} FROM exchanges WHERE seq > ? AND seq <= ? AND run_id = ?
+# By the window: the planner cannot know that it is the smaller part.
+_NEW = f"""SELECT {_EXCHANGE} FROM exchanges WHERE seq > ? AND seq <= ? AND +run_id = ?
     AND finish_state != 'pending' AND {COUNTED}"""
+_OF_RUN = "run_id = :run"
+_OF_THESE = "sessions.id IN (SELECT value FROM json_each(:ids)) AND +run_id = :run"
 _SESSIONS = """SELECT sessions.id, scenario_id, epoch, attempt, json_array_length(record, '$.tasks') AS size
-    FROM sessions JOIN scenarios ON scenarios.hash = scenario_hash
-    WHERE run_id = :run AND (:ids IS NULL OR sessions.id IN (SELECT value FROM json_each(:ids)))
-    ORDER BY sessions.seq"""
+    FROM sessions JOIN scenarios ON scenarios.hash = scenario_hash WHERE {which} ORDER BY sessions.seq"""
 _TASKS = """SELECT session_id, task, ending, EXISTS (SELECT 1 FROM steps
         WHERE steps.session_id = tasks.session_id AND steps.task = tasks.task AND reason IS NOT NULL)
-    FROM tasks JOIN sessions ON sessions.id = session_id
-    WHERE run_id = :run AND (:ids IS NULL OR session_id IN (SELECT value FROM json_each(:ids)))"""
+    FROM sessions JOIN tasks ON session_id = sessions.id WHERE {which}"""
 
 
 @dataclass(slots=True)
 class _Session:
-    """A Session's last attempt: how many Tasks it has, and of those that are over, what they came to."""
+    """A Session's last attempt: how many Tasks it has, and what became of those that are over, by names.
+
+    `told` counts these: right, wrong, neither, and right by the released rules.
+    """
 
     id: str
     attempt: int
     size: int
     tasks: dict[int, bool | None] = field(default_factory=dict)
+    told: tuple[int, int, int, int] = (0, 0, 0, 0)
 
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one Run. `verdicts` are by (session, Task); names decide where there are none."""
+    """The figures of one Run. `verdicts` are by (session, Task); names decide where there are none.
+
+    `unjudged` are the Sessions with Tasks that are over and have no verdict.
+    """
 
     run: str
     verdicts: Mapping[tuple[str, int], Verdict]
+    unjudged: dict[str, None] = field(default_factory=dict)
     _sessions: dict[tuple[str, int], _Session] = field(default_factory=dict)
+    _places: dict[str, tuple[str, int]] = field(default_factory=dict)
     _totals: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     _planned: int = 0
     _buckets: Counter[int] = field(default_factory=Counter)
@@ -64,7 +73,7 @@ class Figures:
 
     def begin(self, connection: sqlite3.Connection) -> None:
         """Counts everything that there is of the Run."""
-        self._look_at_sessions(connection, None)
+        self._look_at_sessions(connection, _OF_RUN, {"run": self.run})
         self._totals = list(connection.execute(_TOTALS, (self.run,)).fetchone())
         for row in connection.execute(_LAST, (self.run,)):
             self._remember(row["id"], row["started_at"])
@@ -72,7 +81,8 @@ class Figures:
     def go_on(self, connection: sqlite3.Connection, after: int, upto: int, sessions: list[str]) -> None:
         """Counts what was written with `seq` after `after`, up to `upto`; `sessions` are those concerned."""
         if sessions:
-            self._look_at_sessions(connection, sessions)
+            wanted = {"run": self.run, "ids": json.dumps(sessions)}
+            self._look_at_sessions(connection, _OF_THESE, wanted)
         for row in connection.execute(_NEW, (after, upto, self.run)):
             if row["id"] in self._counted:
                 continue
@@ -80,30 +90,24 @@ class Figures:
             more = (1, row["input_tokens"] or 0, row["output_tokens"] or 0, row["failed"] or 0)
             self._totals = [count + new for count, new in zip(self._totals, more, strict=True)]
 
+    def judged(self, session: str) -> None:
+        """There are verdicts on a Session now."""
+        self.unjudged.pop(session, None)
+        self._count(self._sessions[self._places[session]])
+
     def document(self) -> JSON:
         """The figures. `rate` has counts of requests by the time at which they were sent."""
         requests, given, made, errors = self._totals
-        over = sum(len(it.tasks) >= it.size for it in self._sessions.values())
-        verdicts = [
-            self.verdicts.get((it.id, task), Verdict(right, right))
-            for it in self._sessions.values()
-            for task, right in it.tasks.items()
-        ]
-        told = Counter(verdict.right for verdict in verdicts)
+        sessions = self._sessions.values()
+        right, wrong, other, released = (sum(it.told[i] for it in sessions) for i in range(4))
         newest = max(self._buckets, default=0)
         return {
             "sessions": {
-                "planned": max(self._planned, len(self._sessions)),
-                "begun": len(self._sessions),
-                "over": over,
+                "planned": max(self._planned, len(sessions)),
+                "begun": len(sessions),
+                "over": sum(len(it.tasks) >= it.size for it in sessions),
             },
-            "tasks": {
-                "all": sum(it.size for it in self._sessions.values()),
-                "right": told[True],
-                "wrong": told[False],
-                "other": told[None],
-                "released_right": sum(verdict.released is True for verdict in verdicts),
-            },
+            "tasks": {"right": right, "wrong": wrong, "other": other, "released_right": released},
             "requests": requests,
             "input_tokens": given,
             "output_tokens": made,
@@ -115,33 +119,39 @@ class Figures:
             },
         }
 
-    def unjudged(self) -> list[str]:
-        """Sessions with Tasks that are over and that no scorer has looked at, the newest first."""
-        return [
-            it.id
-            for it in reversed(self._sessions.values())
-            if any((it.id, task) not in self.verdicts for task in it.tasks)
-        ]
-
     def still_open(self) -> list[str]:
         """Sessions that are not over, the newest first."""
         return [it.id for it in reversed(self._sessions.values()) if len(it.tasks) < it.size]
 
-    def _look_at_sessions(self, connection: sqlite3.Connection, ids: list[str] | None) -> None:
-        wanted = {"run": self.run, "ids": None if ids is None else json.dumps(ids)}
-        self._planned = connection.execute(
-            "SELECT count(*) FROM planned WHERE run_id = ?", (self.run,)
-        ).fetchone()[0]
+    def _look_at_sessions(self, connection: sqlite3.Connection, which: str, wanted: JSON) -> None:
+        planned = "SELECT count(*) FROM planned WHERE run_id = ?"
+        self._planned = connection.execute(planned, (self.run,)).fetchone()[0]
         found: dict[str, _Session] = {}
-        for session, scenario, epoch, attempt, size in connection.execute(_SESSIONS, wanted):
+        for session, scenario, epoch, attempt, size in connection.execute(
+            _SESSIONS.format(which=which), wanted
+        ):
             last = self._sessions.get((scenario, epoch))
             if last is None or last.attempt < attempt:
                 last = self._sessions[scenario, epoch] = _Session(session, attempt, size or 0)
+                self._places[session] = (scenario, epoch)
             if last.id == session:
                 found[session] = last
-        for session, task, ending, erred in connection.execute(_TASKS, wanted):
+        for session, task, ending, erred in connection.execute(_TASKS.format(which=which), wanted):
             if session in found:
                 found[session].tasks[task] = names_right(ending, erred)
+        for it in found.values():
+            self._count(it)
+
+    def _count(self, session: _Session) -> None:
+        verdicts = [
+            self.verdicts.get((session.id, task)) or Verdict(right, right)
+            for task, right in session.tasks.items()
+        ]
+        told = [verdict.right for verdict in verdicts]
+        released = sum(verdict.released is True for verdict in verdicts)
+        session.told = (told.count(True), told.count(False), told.count(None), released)
+        if any((session.id, task) not in self.verdicts for task in session.tasks):
+            self.unjudged[session.id] = None
 
     def _remember(self, exchange: str, started_at: float) -> None:
         self._counted[exchange] = None

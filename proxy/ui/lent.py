@@ -20,9 +20,11 @@ class Lent:
     """`css` and `script` are the look that the report has; the script is declarations alone.
 
     Without a `judge` the page tells right from wrong as the proxy does while it plays: by names.
+    `words` says what the names in what is `read` mean: `classes` of errors and `rules` by their ids.
     """
 
     css: str
     script: str
     judge: Judge | None = None
     read: ReadTasks | None = None
+    words: Callable[[], JSON] | None = None

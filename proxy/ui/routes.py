@@ -81,6 +81,7 @@ class LivePage:
             web.get("/ui/api/exchange", self.exchange),
             web.get("/ui/api/errors", self.errors),
             web.get("/ui/api/raw", self.raw),
+            web.get("/ui/api/words", self.words),
         ]
         return [
             *(there if self._lent is not None else ()),
@@ -158,6 +159,12 @@ class LivePage:
         """The exchanges `id` (several times) as they were on the wire."""
         wanted = request.query.getall("id", [])
         return await self._answer(request, lambda connection: raw_exchanges(connection, wanted))
+
+    async def words(self, request: web.Request) -> web.Response:
+        """What the names of error classes and rules mean."""
+        assert self._lent is not None
+        words = self._lent.words
+        return await self._answer(request, lambda connection: {} if words is None else words())
 
     async def _page_of(
         self, request: web.Request, name: str, rows: Callable[..., list[JSON]]

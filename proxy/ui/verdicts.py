@@ -10,6 +10,7 @@ from typing import Any
 
 from proxy.tail.summary import PlayedTask
 from proxy.ui.lent import Lent
+from scenarios.load import ScenarioError
 
 JSON = dict[str, Any]
 
@@ -57,9 +58,13 @@ class Verdicts:
         over = [number for number, task in enumerate(played.tasks) if task.ending] if played else []
         if played is None or all((session, number) in self.found for number in over):
             return
-        opinions = self.lent.judge(played.record, played.config, played.tasks)
+        try:
+            opinions = self.lent.judge(played.record, played.config, played.tasks)
+            told = [Verdict(opinion.right, opinion.released) for opinion in opinions]
+        except ScenarioError:
+            told = [Verdict(None)] * len(played.tasks)
         for number in over:
-            self.found[session, number] = Verdict(opinions[number].right, opinions[number].released)
+            self.found[session, number] = told[number]
 
     def put_into(self, row: JSON) -> JSON:
         """The row of a Session, with verdicts in place of what was told while it was played."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from scenarios.load import parse_record
 from scenarios.replies import read_reply
+from scenarios.strict.rules import RULES as ARGUMENT_RULES
 from scoring.metrics.usage import Usage
 from scoring.modes import modes_of
 from scoring.output.document import document
@@ -22,12 +23,21 @@ from scoring.types import (
     TaskTrajectory,
     Trajectory,
 )
-from scoring.verdicts.error_classes import classify
+from scoring.verdicts import evidence, released_evidence
+from scoring.verdicts.error_classes import CLASSES, classify
 from scoring.verdicts.live import with_verdicts
 from scoring.verdicts.scorers import DEFAULT, SCORERS, Scorer
 
 _SCORED = frozenset({"closed", STOPPED, AGENT_STOPPED})
 """Endings that are the agent's doing."""
+
+
+def words() -> JSON:
+    """What the names in these documents mean: error classes, and rules of evidence."""
+    return {
+        "classes": {name: title for name, (title, _) in CLASSES.items()},
+        "rules": {**evidence.RULES, **ARGUMENT_RULES, **released_evidence.RULES},
+    }
 
 
 def read_tasks(

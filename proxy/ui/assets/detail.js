@@ -7,6 +7,8 @@ class OpenSession       show(id), changed(row), and `followed` tells if its end 
 const NEAR_END_PX = 160;
 
 class OpenSession {
+  static words = null;
+
   constructor(place, failed) {
     this.place = place;
     this.failed = failed;
@@ -41,6 +43,7 @@ class OpenSession {
     this.busy = true;
     this.missed = false;
     try {
+      if (!OpenSession.words) OpenSession.words = await ask("words");
       const told = await ask("session", { id, after: this.detail ? this.detail.seq : 0 });
       if (this.id === id) this.take(told);
     } catch (error) {
@@ -68,7 +71,7 @@ class OpenSession {
       this.head.replaceWith((this.head = sessionHead(this.detail)));
     } else {
       this.head = sessionHead(this.detail);
-      this.part = renderSession(shown, { scorers: ["strict", "wildtoolbench"], exchanges: ids => ask("raw", ids.map(id => ["id", id])), headingLevel: 3 });
+      this.part = renderSession(shown, { scorers: ["strict", "wildtoolbench"], ...OpenSession.words, exchanges: ids => ask("raw", ids.map(id => ["id", id])), headingLevel: 3 });
       this.place.replaceChildren(this.head, this.part);
     }
     refreshAges(this.place, serverNow());

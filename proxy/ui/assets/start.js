@@ -111,7 +111,7 @@ function arrive() {
 
 function chosenByReader(event) {
   const link = event.target.closest("a[href^='#']");
-  if (link && place.lists.contains(link)) setFollow(false);
+  if (link && (place.lists.contains(link) || link.classList.contains("back"))) setFollow(false);
 }
 
 function setFollow(on) {
@@ -317,7 +317,8 @@ takeToken();
 startTheme();
 document.addEventListener("click", chosenByReader, true);
 window.addEventListener("hashchange", arrive);
-if (address().session || address().exchange) page.follow = false;
+// Where there is room for one thing at a time, the list comes first.
+if (address().session || address().exchange || matchMedia("(max-width: 820px)").matches) page.follow = false;
 stream.run = address().run || null;
 stream.open(stream.run);
 arrive();
