@@ -212,6 +212,35 @@ def test_an_accepted_ask_leaves_every_other_move_open() -> None:
     assert (again.kind, again.nodes) == ("ask", (1,))
 
 
+def test_two_calls_behind_an_ask_are_no_part_of_a_run_of_three() -> None:
+    """The third of the run waits for `b`: where `b` came in place of the ask, two alone were no step."""
+    nodes = (*(node("a", needs, i) for i, needs in enumerate([(), (), (3,)])), node("b", (), 3))
+    nodes = (*nodes, node(ASK, (), 4), node(CLOSE, tuple(range(5)), 5))
+    state, listing = start(nodes), PathList(nodes)
+    for names, expected in ((None, ("ask", (4,))), (["a", "a"], ("call", (0, 1)))):
+        match = take(state, names)
+        assert match is not None
+        assert (match.kind, match.nodes) == listing.take(names) == expected
+        state = match.state
+    assert match_calls(state, ["a"]) is None
+    assert listing.take(["a"]) is None
+
+
+def test_behind_an_ask_a_call_may_wait_for_another_that_could_have_come_in_place_of_the_ask() -> None:
+    names = "abcdefhi"
+    calls = [node("g", (2,), 0), *(node(name, (), i) for i, name in enumerate(names, 1))]
+    nodes = (*calls, node(ASK, (), 9), node(CLOSE, tuple(range(10)), 10))
+    asked = match_text(start(nodes))
+    assert asked is not None
+    first = match_calls(asked.state, ["a"])
+    assert first is not None
+    # On the path `b`, `a`, `g` the text was the step of `b` (facts: section 5, row 12).
+    waiting = match_calls(first.state, ["g"])
+    assert waiting is not None
+    assert waiting.nodes == (0,)
+    assert match_calls(first.state, ["g", "b"]) is None
+
+
 def test_what_is_allowed_is_told_in_the_released_order_up_to_a_limit() -> None:
     nodes = independent([f"tool_{i}" for i in range(9)])
     assert allowed(start(nodes)) == [(f"tool_{i}",) for i in range(8)]
@@ -223,5 +252,5 @@ def test_what_is_allowed_behind_an_ask_is_what_any_path_allows_there() -> None:
     nodes = independent([f"tool_{i}" for i in range(6)], ask=True)
     asked = match_text(start(nodes))
     assert asked is not None
-    listed = (tuple(nodes[i].name for i in path[1]) for path in released_paths(nodes) if len(path) > 1)
+    listed = (tuple(nodes[i].name for i in path[1]) for path in released_paths(nodes, 2) if len(path) > 1)
     assert allowed(asked.state) == list(islice(dict.fromkeys(listed), 8))
