@@ -2,7 +2,7 @@
 Charts: drawn by Vega-Lite, as SVG, by the interpreter of expressions (no code is made from text), when they are
 scrolled to, before printing, and again when theme, scorer or width change.
 
-chartCard({id, title, reading, words, panels, table, wide}) -> section
+chartCard({id, title, reading, words, panels, table, wide, roomy}) -> section
   panels: [{title, spec: width => Vega-Lite spec}]      each as wide as its place; empty: only the table
   table: {head: [text], rows: [[cell]]}                 behind the chart
 drawAllCharts() -> promise                              for printing
@@ -53,7 +53,7 @@ function chartConfig() {
   };
 }
 
-function chartCard({ id, title, reading, words, panels, table, wide }) {
+function chartCard({ id, title, reading, words, panels, table, wide, roomy }) {
   const heading = element("h3", { id: `${id}-title` }, title);
   const made = element("section", { class: `card chart ${wide ? "wide" : ""}`, id, "aria-labelledby": `${id}-title` }, heading);
   append(made, element("p", { class: "reading" }, reading));
@@ -65,7 +65,7 @@ function chartCard({ id, title, reading, words, panels, table, wide }) {
       chartResize.observe(place);
       return element("div", { class: "panel" }, panel.title ? element("p", { class: "panel-title" }, panel.mark || null, foreign(panel.title, { limit: 80 })) : null, place);
     });
-    append(made, element("div", { class: `panels ${panels.length > 1 ? "many" : ""}` }, places));
+    append(made, element("div", { class: `panels ${panels.length > 1 ? "many" : ""} ${roomy ? "roomy" : ""}` }, places));
   }
   if (table) append(made, tableBehind(table, title, !panels.length));
   return made;

@@ -133,7 +133,8 @@ function comparisonSentences() {
     const comparison = comparisonOf(run);
     if (!comparison) return null;
     const grounds = ["task", "session"].flatMap(level => [comparison.headlines[level], ...(comparison.grounds[level] || [])]);
-    const head = [runName(run), element("span", {}, " against the first: "), foreign(comparison.headlines.task, { limit: 400 })];
+    const words = comparison.headlines.task.replace(/^B is /, "").replace(/^INCONCLUSIVE/, "inconclusive");
+    const head = [runName(run), " against ", runName(page.document.runs[0]), ": ", foreign(words, { limit: 400 })];
     const made = disclosure(head, () => element("ul", { class: "grounds" }, grounds.filter(Boolean).map(it => element("li", {}, foreign(it, { limit: 600 })))));
     return element("li", {}, comparison.banner ? element("p", { class: "notice warn" }, foreign(comparison.banner)) : null, made);
   });

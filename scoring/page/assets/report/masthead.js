@@ -44,7 +44,7 @@ function masthead() {
 
 function leadSentence() {
   const [run] = page.document.runs;
-  if (several()) return `${capital(plural(page.document.runs.length, "run"))} side by side; every other one is compared with the first, pair by pair.`;
+  if (several()) return ["Each run is compared with the first, ", foreign(run.title, { limit: 80 }), ", pair by pair."];
   const tasks = figure(run, { key: "task_accuracy", of: "scorer" });
   const sessions = figure(run, { key: "session_accuracy", of: "scorer" });
   if (!tasks) return "Nothing was scored in this run.";
@@ -63,12 +63,10 @@ function factsOf(run) {
     ["Agent", config.agent],
     ["History", modes.history_from ? `${modes.history}, kept by the ${modes.history_from}` : `${modes.history}${goesOn}`],
     ["Tools", modes.tools],
-    ["Scenarios", number(counts.scenarios)],
-    ["Sessions", `${number(counts.sessions)}${counts.epochs > 1 ? ` in ${counts.epochs} epochs` : ", 1 epoch"}`],
-    ["Tasks", number(counts.tasks)],
+    ["Size", `${plural(counts.scenarios, "scenario")} × ${plural(counts.epochs, "epoch")}, ${plural(counts.tasks, "task")}`],
     ["Played", run.created_at ? dateWords(run.created_at) : null],
     ["Scorers", scorers.join(", ")],
-    ["Version", Object.entries(versions || {}).map(([name, it]) => `${name} ${it}`)[0]],
+    ["Version", Object.values(versions || {})[0]],
   ].filter(([, value]) => value !== null && value !== undefined && value !== "");
 }
 
@@ -89,7 +87,7 @@ function factText(value) {
 
 function runTable() {
   const facts = page.document.runs.map(run => new Map(factsOf(run)));
-  const names = ["Model", "Provider", "Agent", "History", "Tools", "Scenarios", "Sessions", "Played", "Scorers", "Version"];
+  const names = ["Model", "Provider", "Agent", "History", "Tools", "Size", "Played", "Scorers", "Version"];
   const texts = name => facts.map(it => (it.has(name) ? factText(it.get(name)) : NOTHING));
   const differing = names.filter(name => new Set(texts(name)).size > 1);
   const same = names.filter(name => !differing.includes(name) && texts(name)[0] !== NOTHING);

@@ -132,7 +132,7 @@ function heatChart() {
   const panels = page.document.runs
     .map(run => ({ run, rows: heatRows(run, cells) }))
     .filter(({ rows }) => rows.length)
-    .map(({ run, rows }) => ({ title: several() ? run.title : "", mark: several() ? runMark(run) : null, spec: () => heatMap(rows, { columns, lines }) }));
+    .map(({ run, rows }) => ({ title: several() ? run.title : "", mark: several() ? runMark(run) : null, spec: width => heatMap(rows, { columns, lines, width }) }));
   if (!panels.length) return null;
   return chartCard({
     id: "heat",
@@ -141,7 +141,8 @@ function heatChart() {
     words: "The same figures are in the table.",
     panels,
     table: figureTable(cells.map(cell => ({ key: cell.key, of: "scorer", group: `${cell.row}, ${cell.column}` })), "label, subtype"),
-    wide: true,
+    wide: several(),
+    roomy: true,
   });
 }
 
@@ -149,7 +150,7 @@ function heatRows(run, cells) {
   return cells.flatMap(cell => {
     const found = figure(run, { key: cell.key, of: "scorer" });
     if (!found) return [];
-    return [{ line: cell.row, column: cell.column, value: found.value, label: `${percent(found.value, 0)} % of ${number(found.n)}`, dark: found.value > 0.55, told: countWords(found), interval: intervalText(found), n: found.n }];
+    return [{ line: cell.row, column: cell.column, value: found.value, label: `${percent(found.value, 0)} % of ${number(found.n)}`, brief: `${percent(found.value, 0)} %`, told: countWords(found), interval: intervalText(found), n: found.n }];
   });
 }
 

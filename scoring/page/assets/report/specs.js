@@ -61,27 +61,25 @@ function seriesLegend(series) {
   return series.length > 1 ? { symbolType: "circle", symbolOpacity: 1, symbolStrokeWidth: 0, columns: series.length > 3 ? 2 : 0 } : null;
 }
 
-function heatMap(rows, { columns, lines }) {
-  const ends = [colour("heat-low"), colour("heat-high")];
+function heatMap(rows, { columns, lines, width }) {
+  const room = (width - 130) / columns.length;
+  const labels = room < 82 ? { labelAngle: -38, labelLimit: 130 } : { labelAngle: 0, labelLimit: room, labelExpr: "split(datum.label, ' ')", labelPadding: 20 };
   return {
-    data: { values: rows },
-    height: { step: 36 },
+    data: { values: rows.map(row => ({ ...row, label: room < 82 ? row.brief : row.label })) },
+    height: { step: 34 },
     encoding: {
-      x: { field: "column", type: "nominal", sort: columns, title: null, scale: { domain: columns }, axis: { orient: "top", labelAngle: 0, labelLimit: 110, labelExpr: "split(datum.label, ' ')", labelPadding: 20, domain: false, ticks: false } },
-      y: { field: "line", type: "nominal", sort: lines, title: null, scale: { domain: lines }, axis: { domain: false, ticks: false, labelLimit: 130 } },
+      x: { field: "column", type: "nominal", title: null, scale: { domain: columns }, axis: { orient: "top", domain: false, ticks: false, ...labels } },
+      y: { field: "line", type: "nominal", title: null, scale: { domain: lines }, axis: { domain: false, ticks: false, labelLimit: 130 } },
     },
     layer: [
       {
-        mark: { type: "rect", cornerRadius: 3, stroke: colour("surface"), strokeWidth: 3 },
+        mark: { type: "rect", cornerRadius: 4, stroke: colour("surface"), strokeWidth: 3 },
         encoding: {
-          color: { field: "value", type: "quantitative", scale: { domain: [0, 1], range: ends, interpolate: "lab" }, legend: null },
-          tooltip: [{ field: "line", title: "" }, { field: "column", title: "" }, { field: "told", title: "" }, { field: "interval", title: "95 %" }],
+          color: { field: "value", type: "quantitative", scale: { domain: [0, 0.5, 1], range: [colour("heat-low"), colour("heat-middle"), colour("heat-high")], interpolate: "lab" }, legend: null },
+          tooltip: [{ field: "line", title: "" }, { field: "column", title: " " }, { field: "told", title: "  " }, { field: "interval", title: "95 %" }],
         },
       },
-      {
-        mark: { type: "text", fontSize: 11.5, fontWeight: 600 },
-        encoding: { text: { field: "label" }, color: { condition: { test: "datum.dark", value: colour("surface") }, value: colour("ink") } },
-      },
+      { mark: { type: "text", fontSize: 11.5, color: colour("ink") }, encoding: { text: { field: "label" } } },
     ],
   };
 }
@@ -100,7 +98,7 @@ function stackedCounts(rows, { lines, parts }) {
         mark: { type: "bar", stroke: colour("surface"), strokeWidth: 1 },
         encoding: {
           color: { field: "part", type: "nominal", sort: parts, scale: { domain: parts, range: partColours(parts.length) }, legend: { columns: 3, labelLimit: 170 } },
-          tooltip: [{ field: "line", title: "" }, { field: "part", title: "" }, { field: "told", title: "" }],
+          tooltip: [{ field: "line", title: "" }, { field: "part", title: " " }, { field: "told", title: "  " }],
         },
       },
     ],
@@ -127,7 +125,7 @@ function ratioDots(rows, { lines, series }) {
           x: { field: "value", type: "quantitative", title: "times the shortest way", scale: { domain: [Math.min(0.8, ...rows.map(row => row.value)), most], nice: true, zero: false }, axis: { format: ".2~f", tickCount: 6 } },
           color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: seriesLegend(series) },
           ...(series.length > 1 ? { yOffset: { field: "series", type: "nominal", sort: series, scale: { padding: 0.3 } } } : {}),
-          tooltip: [{ field: "series", title: "" }, { field: "line", title: "" }, { field: "told", title: "" }],
+          tooltip: [{ field: "series", title: "" }, { field: "line", title: " " }, { field: "told", title: "  " }],
         },
       },
     ],
@@ -144,7 +142,7 @@ function quartiles(rows, { series, title, format }) {
     encoding: {
       x: { field: "x", type: "ordinal", title: "steps above the least", axis: { labelAngle: 0, grid: false } },
       color: { field: "series", type: "nominal", sort: series, scale: seriesScale(series), legend: seriesLegend(series) },
-      tooltip: [{ field: "series", title: "" }, { field: "told", title: "" }],
+      tooltip: [{ field: "series", title: "" }, { field: "told", title: " " }],
     },
     layer: [
       { mark: { type: "rule", strokeWidth: 5, opacity: 0.35, strokeCap: "round" }, encoding: { y: { ...y, field: "low" }, y2: { field: "high" }, ...shift } },
@@ -167,7 +165,7 @@ function gainsAndLosses(rows, { lines }) {
         mark: { type: "bar", cornerRadius: 2 },
         encoding: {
           color: { field: "change", type: "nominal", scale: { domain: ["gained", "lost"], range: [colour("right-line"), colour("wrong-line")] }, legend: null },
-          tooltip: [{ field: "line", title: "" }, { field: "told", title: "" }],
+          tooltip: [{ field: "line", title: "" }, { field: "told", title: " " }],
         },
       },
       { mark: { type: "text", fontSize: 11.5, fontWeight: 600, dx: { expr: "datum.count < 0 ? -10 : 10" } }, encoding: { text: { field: "label" } } },
