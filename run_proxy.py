@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from proxy.command_line.group import Entry, LazyGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from proxy.tail.summary import Opinion, PlayedTask
+    from proxy.ui.lent import Lent
 
 COMMANDS = {
     "demo": Entry("Play", "proxy.cli:demo", "Everything at once on the bundled scenarios, offline."),
@@ -45,6 +52,36 @@ class Composition:
 
         return make_page((log,), (), Asked(), raw=True).page
 
+    def judge(
+        self, record: Mapping[str, Any], config: Mapping[str, Any], tasks: Sequence[PlayedTask]
+    ) -> Sequence[Opinion]:
+        """What `strict` says of a Session's Tasks, and the released rules where they differ."""
+        from scoring.glance import glance
+
+        return glance(record, config, [(task.messages, task.ending) for task in tasks])
+
+    def live_page(self) -> Lent:
+        """The look of the report's pages and the scorers, for the proxy's own page."""
+        from proxy.ui.lent import Lent
+        from scoring.page.look import shared_look
+
+        look = shared_look()
+        return Lent(look.css, look.script, self.judge, self.read, self.words)
+
+    def read(
+        self, record: Mapping[str, Any], config: Mapping[str, Any], tasks: Sequence[PlayedTask]
+    ) -> Sequence[dict[str, Any]]:
+        """What scorers read in a Session, step by step."""
+        from scoring.page.played import read_tasks
+
+        return read_tasks(record, config, [(task.messages, task.ending) for task in tasks])
+
+    def words(self) -> dict[str, Any]:
+        """What the names of error classes and rules mean."""
+        from scoring.page.played import words
+
+        return words()
+
 
 @click.group(
     cls=LazyGroup,
@@ -62,8 +99,13 @@ class Composition:
 )
 @click.version_option(package_name="wildtoolbench-proxy", prog_name="wildproxy")
 @click.option("--debug", is_flag=True, help="Tell an error by its traceback instead of in one line.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Settings from this file instead of the nearest wildproxy.toml; '' for none.",
+)
 @click.pass_context
-def main(context: click.Context, debug: bool) -> None:
+def main(context: click.Context, debug: bool, config: str | None) -> None:
     """Put any tool-using agent through WildToolBench sessions, unmodified.
 
     Point the agent's base URL at the proxy, run sessions, score the log.

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
-from proxy.play_cli import finite, given_play_options, play_config, play_options, warn_of
+from proxy.play_cli import finite, given_beside_proxy, log_of, play_config, play_options, warn_of
 
 if TYPE_CHECKING:
-    from proxy.settings import Settings
+    from proxy.settings import RunChoice, Settings
+    from proxy.ui.lent import Lent
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +30,9 @@ class Composition(Protocol):
 
     def report(self, log: Path) -> bytes:
         """A log's report as an HTML page."""
+
+    def live_page(self) -> Lent:
+        """The look and the verdicts of the live page."""
 
 
 def scenarios_option(command: F) -> F:
@@ -53,7 +57,10 @@ def scenarios_option(command: F) -> F:
     is_flag=True,
     help="Begin a new run. Default: go on with the log's last run if it has the same configuration.",
 )
-def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options: Any) -> None:
+@click.pass_obj
+def serve(
+    composition: Composition, /, files: tuple[str, ...], host: str, port: int, new_run: bool, **options: Any
+) -> None:
     """Stand between agents and their LLM provider, and log every call.
 
     With --scenarios the proxy plays: an agent whose base URL is
@@ -61,15 +68,19 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     [[next-user-turn 2]], ... gets that scenario's user turns and tool results. Without
     --scenarios it only records: every request passes through verbatim.
 
-    A proxy that was stopped or killed goes on where its log ends. Drivers need its control
-    token: set EVAL_TOKEN to choose it. Without, one is made up and printed, on a terminal only.
+    A proxy that was stopped or killed goes on where its log ends. What it does can be watched
+    at http://HOST:PORT/ui. That page and drivers need its control token: set EVAL_TOKEN to choose
+    it. Without, one is made up and printed, on a terminal only, and kept for the next start.
     """
     from proxy.commands import run_serve
 
-    _require(options, "provider", "log")
+    _require_provider(options)
     settings = _settings(files, host, port, options)
     warn_of(settings)
-    run_serve(replace(settings, runs="new" if new_run else "continue", token=os.environ.get("EVAL_TOKEN")))
+    runs: RunChoice = "new" if new_run else "continue"
+    with log_of(settings.log, files) as log:
+        settings = replace(settings, log=log, runs=runs, token=os.environ.get("EVAL_TOKEN") or None)
+        run_serve(settings, composition.live_page())
 
 
 @click.command()
@@ -140,7 +151,10 @@ def serve(files: tuple[str, ...], host: str, port: int, new_run: bool, **options
     help="Seconds an agent may take for a turn.",
 )
 @click.option("--stream/--no-stream", default=False, show_default=True, help="Let the builtin agent stream.")
+@click.pass_obj
 def drive(
+    composition: Composition,
+    /,
     files: tuple[str, ...],
     agent: str,
     per: Literal["session", "turn"] | None,
@@ -171,11 +185,12 @@ def drive(
     if run_id is not None and not resume:
         raise click.UsageError("--run is the run to go on with: give --resume too, or leave it out.")
     if proxy_url is not None:
-        _refuse_beside_proxy(files, {"run": run_id, **options})
+        _refuse_beside_proxy()
         run_drive(RemoteProxy(proxy_url, os.environ["EVAL_TOKEN"], resume), wanted, options["model"])
         return
-    _require(options, "provider", "log")
-    settings = _settings(files or (BUNDLED_WORD,), "127.0.0.1", 0, options)
+    _require_provider(options)
+    files = files or (BUNDLED_WORD,)
+    settings = _settings(files, "127.0.0.1", 0, options)
     play = replace(settings.play, inject=inject)
     if play.echoes_agent and (choice.per == "turn" or "{turn}" in agent):
         raise click.UsageError(
@@ -187,22 +202,21 @@ def drive(
             "the builtin agent takes no MCP servers: use --tools intercept or relay with it."
         )
     warn_of(settings)
-    settings = replace(
-        settings, play=play, agent=choice.label, runs="resume" if resume else "new", resume_run=run_id
-    )
-    run_drive(settings, wanted, settings.model)
+    runs: RunChoice = "resume" if resume else "new"
+    settings = replace(settings, play=play, agent=choice.label, runs=runs, resume_run=run_id)
+    with log_of(settings.log, files, resume=resume) as log:
+        run_drive(replace(settings, log=log), wanted, settings.model, composition.live_page())
 
 
-def _require(options: dict[str, Any], *names: str) -> None:
-    for name in names:
-        if options[name] is None:
-            raise click.UsageError(f"Missing option '--{name}'.")
+def _require_provider(options: dict[str, Any]) -> None:
+    if options["provider"] is None:
+        raise click.UsageError(
+            "Missing option '--provider': the base URL of an LLM, or sim:oracle for a simulated one."
+        )
 
 
-def _refuse_beside_proxy(files: tuple[str, ...], options: dict[str, Any]) -> None:
-    given = [f"--{name}" for name in ("provider", "log", "run") if options[name] is not None]
-    given += ["--scenarios"] * bool(files)
-    given += given_play_options(click.get_current_context())
+def _refuse_beside_proxy() -> None:
+    given = given_beside_proxy(click.get_current_context())
     if given:
         raise click.UsageError(f"{', '.join(given)}: the proxy at --proxy has its own; leave it out.")
     if not os.environ.get("EVAL_TOKEN"):

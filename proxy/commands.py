@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from proxy.drive.demo import demo as play_demo
 from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import PlanError, plan
 from proxy.drive.process import kill_all
-from proxy.drive.progress import Progress
+from proxy.drive.progress import showing
 from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
@@ -34,6 +34,9 @@ from proxy.runs import SIMULATED, shown_provider
 from proxy.server import StartError, running
 from proxy.settings import Settings
 from proxy.simulate.policies import PolicyError
+from proxy.ui.address import page_address
+from proxy.ui.kept_token import token_for
+from proxy.ui.lent import Lent
 from proxy.wire.endpoint import display_url
 from scenarios.load import ScenarioError, load
 
@@ -88,16 +91,18 @@ class RemoteProxy:
     resume: bool = False
 
 
-def run_serve(settings: Settings) -> None:
+def run_serve(settings: Settings, lent: Lent | None = None) -> None:
     """Serves until SIGINT or SIGTERM; then finishes what runs and closes the log."""
-    _run(_serve(settings))
+    _run(_serve(settings, lent))
 
 
-def run_drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> None:
+def run_drive(
+    proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None, lent: Lent | None = None
+) -> None:
     """Plays the planned Sessions. Exit code 3 if any could not be played to its end."""
-    report, stopped = _run(until_stopped(_drive(proxy, options, model), kill_all))
+    report, stopped = _run(until_stopped(_drive(proxy, options, model, lent), kill_all))
     if isinstance(proxy, Settings):
-        click.echo(f"\nLog: {proxy.log}\nScore it: {program()} score {shlex.quote(str(proxy.log))}")
+        click.echo(f"\n{_closing_words(proxy.log)}")
     if stopped is not None:
         raise SystemExit(exit_code(stopped))
     if report is None or not report.complete:
@@ -136,12 +141,15 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         raise Infrastructure(f"{error.strerror or error} (--debug tells where)") from error
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, lent: Lent | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings) as proxy:
+    if settings.token is None and sys.stdout.isatty():
+        # Whoever is told it by this terminal goes on with it when the proxy is started again.
+        settings = replace(settings, token=token_for(settings.log, os.environ))
+    async with running(settings, lent=lent) as proxy:
         played = "recording only" if not settings.scenarios else f"base URL {proxy.base_url}/s/SCENARIO_ID/v1"
         click.echo(f"Listening on {proxy.base_url}, {played}")
         click.echo(
@@ -149,8 +157,17 @@ async def _serve(settings: Settings) -> None:
         )
         if settings.scenarios:
             click.echo(_control_hint(settings, proxy.token))
+        if lent is not None:
+            click.echo(f"Live page: {page_address(proxy, sys.stdout)}")
         await stop.wait()
         click.echo("Stopping: finishing what is under way.")
+    click.echo(_closing_words(settings.log, played=bool(settings.scenarios)))
+
+
+def _closing_words(log: Path, *, played: bool = True) -> str:
+    """Where the log is, and what to do with it."""
+    command = f"{program()} {'score' if played else 'tail'} {shlex.quote(str(log))}"
+    return f"Log: {log}\n{'Score' if played else 'Look at'} it: {command}"
 
 
 def _control_hint(settings: Settings, token: str) -> str:
@@ -162,7 +179,9 @@ def _control_hint(settings: Settings, token: str) -> str:
     return "Control API: set EVAL_TOKEN to choose its token"
 
 
-async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None) -> DriveReport:
+async def _drive(
+    proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None, lent: Lent | None
+) -> DriveReport:
     hidden: tuple[str, ...] = ()
     if isinstance(proxy, Settings):
         hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
@@ -181,12 +200,11 @@ async def _drive(proxy: Settings | RemoteProxy, options: DriveOptions, model: st
             inject=options.inject,
         )
     )
-    async with _control(proxy) as control, agents as factory:
+    async with _control(proxy, lent) as control, agents as factory:
         run = await control.run()
         planned = plan(run.scenarios, options.only, options.limit, options.epochs)
         await control.plan((item.scenario, item.epoch) for item in planned)
-        tasks = sum(item.tasks for item in planned)
-        with Progress(len(planned), tasks, sys.stderr, time.monotonic) as progress:
+        async with showing(control, planned, sys.stderr, time.monotonic) as progress:
             report = await drive(
                 control,
                 planned,
@@ -212,16 +230,18 @@ def _check_plan(proxy: Settings, options: DriveOptions) -> None:
 
 
 @asynccontextmanager
-async def _control(proxy: Settings | RemoteProxy) -> AsyncIterator[ControlClient]:
+async def _control(proxy: Settings | RemoteProxy, lent: Lent | None) -> AsyncIterator[ControlClient]:
     """The control API of a proxy of our own, or of one that runs already and may be restarted."""
     if isinstance(proxy, RemoteProxy):
         async with ControlClient(proxy.url, proxy.token, again=proxy.resume, patience=PATIENCE_S) as control:
             yield control
         return
     async with (
-        running(proxy) as started,
+        running(proxy, lent=lent) as started,
         ControlClient(started.base_url, started.token, again=proxy.runs == "resume") as control,
     ):
+        if lent is not None and sys.stderr.isatty():
+            click.echo(f"Live page: {page_address(started, sys.stderr)}", err=True)
         yield control
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from proxy.command_line.runs_folder import FOLDER, new_log, newest_log
 
 if TYPE_CHECKING:
     from proxy.settings import PlayConfig, Settings
@@ -24,7 +29,11 @@ def play_options(command: F) -> F:
             help="The LLM provider's base URL (ends in /v1), or sim:oracle, sim:serial, sim:noisy:P[:SEED], "
             "sim:text-only, sim:always-call, sim:empty for a simulated one.",
         ),
-        click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="The SQLite log."),
+        click.option(
+            "--log",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="The SQLite log.  [default: a new one in ./runs]",
+        ),
         click.option(
             "--language",
             type=click.Choice(["en", "zh"]),
@@ -120,21 +129,19 @@ def play_config(options: dict[str, Any]) -> PlayConfig:
     """How Sessions are played, by the options of `play_options`. Raises UsageError for what does not fit."""
     from proxy.settings import PlayConfig
 
+    options = dict(options)
     history, tools = options["history"], options["tools"]
     on_mismatch: Any = options["on_mismatch"] or ("continue" if history == "live" else "stop")
-    agent_tools: Any = options["agent_tools"] or ("keep" if tools == "mcp" else "replace")
     if options["history_from"] and history != "live":
-        raise click.UsageError(
-            "--history-from is for --history live: with gold it comes from the references."
-        )
+        reason = "--history-from is for --history live: with gold it comes from the references."
+        _drop_or_refuse(options, "history_from", ("history",), reason)
     if options["max_steps"] and on_mismatch != "continue":
-        raise click.UsageError(
-            "--max-steps is for --on-mismatch continue: a wrong step ends the task otherwise."
-        )
-    if tools == "mcp" and agent_tools != "keep":
-        raise click.UsageError(
-            "--tools mcp needs --agent-tools keep: the agent's tools are the scenario's then."
-        )
+        reason = "--max-steps is for --on-mismatch continue: a wrong step ends the task otherwise."
+        _drop_or_refuse(options, "max_steps", ("on_mismatch", "history"), reason)
+    if tools == "mcp" and options["agent_tools"] not in (None, "keep"):
+        reason = "--tools mcp needs --agent-tools keep: the agent's tools are the scenario's then."
+        _drop_or_refuse(options, "agent_tools", ("tools",), reason)
+    agent_tools: Any = options["agent_tools"] or ("keep" if tools == "mcp" else "replace")
     return PlayConfig(
         history=history,
         history_from=options["history_from"] or "agent",
@@ -147,11 +154,53 @@ def play_config(options: dict[str, Any]) -> PlayConfig:
     )
 
 
-def given_play_options(context: click.Context) -> list[str]:
-    """The options of how Sessions are played that stand on the command line."""
-    names = ("history", "history_from", "tools", "on_mismatch", "max_steps", "agent_tools", "observations")
-    from_line = click.core.ParameterSource.COMMANDLINE
-    return [f"--{it.replace('_', '-')}" for it in names if context.get_parameter_source(it) is from_line]
+def _drop_or_refuse(options: dict[str, Any], name: str, beside: tuple[str, ...], reason: str) -> None:
+    """Takes back what a settings file says where the command line or the environment said otherwise.
+
+    Raises UsageError, with `reason`, where both were said in one place.
+    """
+    source = click.get_current_context().get_parameter_source
+    nearer = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    if source(name) is not ParameterSource.DEFAULT_MAP or not any(source(it) in nearer for it in beside):
+        raise click.UsageError(reason)
+    options[name] = None
+
+
+def given_beside_proxy(context: click.Context) -> list[str]:
+    """The options on the command line that a proxy at `--proxy` has settled already."""
+    names = {"files": "--scenarios", "run_id": "--run"}
+    settled = ("provider", "log", "run_id", "files", "history", "history_from", "tools", "on_mismatch")
+    return [
+        names.get(it, f"--{it.replace('_', '-')}")
+        for it in (*settled, "max_steps", "agent_tools", "observations")
+        if context.get_parameter_source(it) is ParameterSource.COMMANDLINE
+    ]
+
+
+@contextmanager
+def log_of(given: Path | None, scenarios: Sequence[str], *, resume: bool = False) -> Iterator[Path]:
+    """The log to write to: the one that is given, else a new one in `runs`; with `resume` the newest there.
+
+    Says which, if it was not given. Raises UsageError for a folder that cannot be used.
+    """
+    if given is not None:
+        yield given
+        return
+    if resume:
+        newest = newest_log()
+        if newest is None:
+            raise click.UsageError("--resume: there is no log in ./runs to go on with: name one with --log.")
+        click.echo(f"Log: {newest}, the newest in ./runs")
+        yield newest
+        return
+    try:
+        with new_log(scenarios, datetime.now()) as path:
+            click.echo(f"Log: {path}")
+            yield path
+    except OSError as error:
+        if error.filename is None or not str(error.filename).startswith(str(FOLDER)):
+            raise
+        raise click.UsageError(f"{error.filename}: {error.strerror}: name a log with --log.") from error
 
 
 def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:

@@ -40,6 +40,7 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, table: Mapping[str, Entry], **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.table = table
+        dress(self, ())
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         try:

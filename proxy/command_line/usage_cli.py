@@ -10,8 +10,8 @@ from typing import IO, Any
 import click
 from click.core import ParameterSource
 
-ORIGINS = "wildproxy.origins"
-"""Where in the context's `meta` stands which entry of the settings file gave a parameter its value."""
+from proxy.command_line.context_cli import ORIGINS
+from proxy.command_line.options import variable_in_use
 
 
 class OneLine(click.UsageError):
@@ -94,15 +94,7 @@ def _origin(error: click.BadParameter) -> str:
         return ""
     source = context.get_parameter_source(parameter.name)
     if source is ParameterSource.ENVIRONMENT:
-        return f"It comes from the environment: {variable_of(parameter)}."
+        return f"It comes from the environment: {variable_in_use(parameter)}."
     if source is ParameterSource.DEFAULT_MAP:
         return f"It comes from {context.meta.get(ORIGINS, {}).get(parameter.name, 'the settings file')}."
     return ""
-
-
-def variable_of(parameter: click.Parameter) -> str:
-    """The environment variable that a parameter's value comes from; "" for none."""
-    import os
-
-    names = [parameter.envvar] if isinstance(parameter.envvar, str) else parameter.envvar or []
-    return next((name for name in names if os.environ.get(name)), "")
