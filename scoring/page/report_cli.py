@@ -21,7 +21,14 @@ STANDARD_OUTPUT = "-"
 _SQLITE = b"SQLite format 3\0"
 
 
-@click.command()
+_EXAMPLES = """\b
+Examples:
+  wildproxy report agent.db                           # writes agent.html
+  wildproxy report before.db after.db -o report.html  # compares after.db with before.db
+"""
+
+
+@click.command(epilog=_EXAMPLES)
 @logs_argument
 @click.option(
     "-o",
@@ -46,10 +53,6 @@ def report(
     The page needs nothing else, no network either: figures with their intervals, charts, and every
     session with its calls beside the expected ones. Several runs are compared with the first: name
     the baseline's log first, or the baseline's --run. The same logs give the same bytes.
-
-    \b
-    Example:
-      wildproxy report before.db after.db -o report.html
 
     Exit code 3 if a run has no scored task: the page then says why.
     """

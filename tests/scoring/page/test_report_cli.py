@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,26 @@ def test_a_run_without_a_scored_task_gets_a_page_that_says_why(tmp_path: Path) -
     assert "lost.db, run r1: no scored task." in error_line(done, 3)
     [told] = taken_apart(log.with_name("lost.html")).document["runs"]
     assert told["scorers"]["strict"]["unscored"]["reasons"] == {"infrastructure": 1, "not played": 1}
+
+
+def test_hostile_output_of_a_model_is_data_and_nothing_else(tmp_path: Path) -> None:
+    hostile = scored.HOSTILE + "</script><script>alert(1)</script><!--"
+    calls = logs.call_message((hostile, hostile), ("findPrice", hostile))
+    log = tmp_path / "<b>&amp;{{script}}.db"
+    with LogWriter.open(log) as writer:
+        writer.commit_blocking(*logs.opened(), replace(logs.turn(), text=hostile))
+        writer.commit_blocking(logs.start())
+        writer.commit_blocking(logs.finish(message=calls, raw=hostile.encode("utf-8", "replace")))
+        writer.commit_blocking(logs.step(message=calls, decision="stop"), logs.end(0, "stopped"))
+    page = taken_apart(run("report", log, "-o", "-").stdout_bytes)
+    [task, _] = page.packed("detail")["r0s0"]["tasks"]
+    [raw] = page.packed("raw").values()
+    assert page.title.startswith("<b>&amp;{{script}}.db")
+    assert page.scripts.keys() == {"document", None, "detail-r0s0", "raw-r0s0"}
+    assert [call["arguments"] for call in task["steps"][0]["calls"]] == [hostile, hostile]
+    assert task["steps"][0]["calls"][0]["name"] == hostile
+    assert raw["exchanges"][0]["answer"] == hostile.replace("\ud800", "?")
+    assert json.loads(raw["messages"][raw["exchanges"][0]["message"]]) == calls
 
 
 def test_a_log_is_never_overwritten(log: Path, tmp_path: Path) -> None:
