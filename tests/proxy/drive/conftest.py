@@ -159,9 +159,13 @@ async def answer_plainly(request: ChatRequest) -> web.StreamResponse:
 class Diary:
     """A Watcher that writes everything down."""
 
+    begun: list[tuple[str, int]] = field(default_factory=list)
     moves: list[tuple[str, int | None]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     finished_ones: list[Played] = field(default_factory=list)
+
+    def began(self, session: str, tasks: int) -> None:
+        self.begun.append((session, tasks))
 
     def moved(self, state: Any) -> None:
         self.moves.append((state.session, state.turn))

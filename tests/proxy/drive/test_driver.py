@@ -350,6 +350,8 @@ async def test_a_session_that_another_drive_left_in_the_middle_is_begun_anew(ser
 
 async def test_a_watcher_that_cannot_write_ends_the_drive_with_its_own_error(serve: Any, play: Any) -> None:
     class Deaf:
+        def began(self, session: str, tasks: int) -> None: ...
+
         def moved(self, state: Any) -> None:
             raise BrokenPipeError(32, "Broken pipe")
 
