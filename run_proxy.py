@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from proxy.command_line.group import Entry, LazyGroup
+from proxy.command_line.runs_folder import newest_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +23,9 @@ COMMANDS = {
     "drive": Entry("Play", "proxy.cli:drive", "Play sessions against an agent."),
     "simulate": Entry("Play", "proxy.simulate.cli:simulate", "A scripted OpenAI-compatible provider."),
     "tail": Entry("Look", "proxy.tail.cli:tail", "Show a session in the terminal, live if wanted."),
+    "report": Entry("Look", "scoring.page.report_cli:report", "One HTML page about a run, or several."),
     "log": Entry("Look", "proxy.log.cli:log", "Look into a log, name and delete its runs."),
     "score": Entry("Score", "scoring.cli:score", "Metrics and verdicts from a log."),
-    "report": Entry("Score", "scoring.page.report_cli:report", "One HTML page about a run, or several."),
     "compare": Entry("Score", "scoring.compare.cli:compare", "Is one run better, and how sure is that?"),
     "judge": Entry("Score", "scoring.judge_cli:judge", "Score recorded replies and chats without a proxy."),
     "export": Entry("Score", "scoring.export_cli:export", "Sessions for the tools of others."),
@@ -33,7 +34,11 @@ COMMANDS = {
 
 
 class Composition:
-    """Lends scoring to commands of the proxy, which does not import it."""
+    """Lends scoring to commands of the proxy, and what these know to those, as neither imports the other."""
+
+    def newest_log(self) -> Path | None:
+        """The log in `./runs` that was written last; None if there is none."""
+        return newest_log()
 
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scoring.errors_cli import InputError, NothingScorable
+from scoring.options_cli import logs_argument, run_option
 
 if TYPE_CHECKING:
     from scoring.logs.detail import SessionDetail
@@ -33,10 +34,8 @@ class Chosen:
 
 
 @click.command()
-@click.argument("logs", nargs=-1, required=True, metavar="LOG.db...", type=click.Path(path_type=Path))
-@click.option(
-    "--run", "run_ids", multiple=True, metavar="RUN", help="Export this run; needed if a log holds several."
-)
+@logs_argument
+@run_option("Export")
 @click.option(
     "--format",
     "output_format",

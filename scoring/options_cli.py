@@ -13,9 +13,25 @@ DEFAULT_SCORERS = SCORER_NAMES[:2]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
+def _or_newest(
+    context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """The logs that are named, else the one in `runs` that was written last; standard error says which."""
+    if value or context.resilient_parsing:
+        return value
+    newest = None if context.obj is None else context.obj.newest_log()
+    if newest is None:
+        raise click.UsageError("Missing argument 'LOG.db': none was named, and there is none in ./runs.")
+    click.echo(f"{newest}: the newest log in ./runs", err=True)
+    return (newest,)
+
+
 logs_argument = click.argument(
-    "logs", nargs=-1, required=True, metavar="LOG.db...", type=click.Path(path_type=Path)
+    "logs", nargs=-1, metavar="[LOG.db...]", type=click.Path(path_type=Path), callback=_or_newest
 )
+"""One log or several; without any, the newest in `runs`, which the composition root looks up."""
+
 prices_option = click.option(
     "--prices", type=click.Path(path_type=Path), metavar="FILE", help="Prices of models, for the cost."
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from proxy.command_line.runs_folder import newest_log
 from proxy.errors_cli import InputError
 
 if TYPE_CHECKING:
@@ -23,8 +24,21 @@ class Composition(Protocol):
         """Says what is right of a Session's Tasks."""
 
 
+def _or_newest(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """The log that is named, else the one in `runs` that was written last; standard error says which."""
+    if value is not None or context.resilient_parsing:
+        return value
+    newest = newest_log()
+    if newest is None:
+        raise click.UsageError("Missing argument 'LOG.db': none was named, and there is none in ./runs.")
+    click.echo(f"{newest}: the newest log in ./runs", err=True)
+    return newest
+
+
 @click.command()
-@click.argument("path", metavar="LOG.db", type=click.Path(path_type=Path))
+@click.argument(
+    "path", metavar="[LOG.db]", required=False, type=click.Path(path_type=Path), callback=_or_newest
+)
 @click.option(
     "--session", metavar="S", help="Only this session (ledger_1.e1), or all of a scenario (ledger_1)."
 )
