@@ -259,7 +259,7 @@ def _unmatched(
 ) -> CallReading:
     """A call that nothing was there for, beside the open one of its name that it is most like."""
     rules = rulebook_of(scenario).get(call.name)
-    message = None if evidence is None else evidence.message
+    message = None if evidence is None else _without_name(evidence.message, call.name)
     if rules is None:
         return CallReading(WRONG, message=message or "is none of the tools")
     open_nodes = [i for i, it in enumerate(progress.nodes) if it.name == call.name and i not in progress.done]
@@ -271,3 +271,9 @@ def _unmatched(
     expected = progress.nodes[node].arguments if found.expected is None else found.expected
     said = message or (found.faults[0].message if found.faults else None)
     return CallReading(WRONG, node, expected, found.faults, said)
+
+
+def _without_name(message: str, name: str) -> str:
+    """What a message says of a call, without which call that is."""
+    _, found, said = message.partition(f"{name}: ")
+    return said if found else message

@@ -103,9 +103,18 @@ def test_live_calls_are_counted_as_the_scorer_counts_them(details: dict[str, Any
     assert seen["correct"] and seen["wrong"]
 
 
+def test_what_is_wrong_with_a_call_is_said_without_its_name(details: dict[str, Any]) -> None:
+    said = [(call["name"], call["message"]) for call in calls_of_all(details) if call["message"]]
+    assert len(said) > 10
+    assert [it for it in said if it[1].startswith((it[0], "call "))] == []
+
+
+def calls_of_all(details: dict[str, Any]) -> list[Any]:
+    return [call for number in (0, 1) for task in tasks_of(details, number) for call in calls_of(task)]
+
+
 def test_a_wrong_call_stands_beside_the_one_that_it_is_nearest_to(details: dict[str, Any]) -> None:
-    faulty = [call for number in (0, 1) for task in tasks_of(details, number) for call in calls_of(task)]
-    faulty = [call for call in faulty if call["faults"]]
+    faulty = [call for call in calls_of_all(details) if call["faults"]]
     assert len(faulty) > 5
     for call in faulty:
         assert isinstance(call["expected"], dict)
