@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from proxy.command_line.context_cli import Context, dress
 from proxy.command_line.usage_cli import in_one_line
@@ -77,6 +78,12 @@ class LazyGroup(click.Group):
         module, _, attribute = self.table[name].target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return dress(command, (name,))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """By the table alone: no command is imported to complete its name."""
+        begun = [(name, it) for name, it in self.table.items() if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=it.text) for name, it in begun]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What to do first, the commands by use, then the options."""
