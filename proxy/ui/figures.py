@@ -108,6 +108,7 @@ class Figures:
                 "over": sum(len(it.tasks) >= it.size for it in sessions),
             },
             "tasks": {"right": right, "wrong": wrong, "other": other, "released_right": released},
+            "unjudged_sessions": len(self.unjudged),
             "requests": requests,
             "input_tokens": given,
             "output_tokens": made,

@@ -187,9 +187,7 @@ class LivePage:
         found = await self._read(lambda connection: _text(query(connection)))
         if found is None:
             raise ApiError(404, "this log has no such thing", code="not_found")
-        response = web.Response(body=found, content_type="application/json")
-        response.enable_compression()
-        return response
+        return web.Response(body=found, content_type="application/json")
 
     async def _read(self, query: _Query[T]) -> T:
         """What `query` finds in one state of the log, in a thread. Raises LogError."""
@@ -230,11 +228,7 @@ def _asset_response(request: web.Request, asset: Asset) -> web.Response:
     headers = {"Cache-Control": "no-cache", "ETag": f'"{asset.etag}"'}
     if request.headers.get("If-None-Match") == headers["ETag"]:
         return web.Response(status=304, headers=headers)
-    response = web.Response(
-        body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers
-    )
-    response.enable_compression()
-    return response
+    return web.Response(body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers)
 
 
 def _number(request: web.Request, name: str, default: int) -> int:

@@ -19,6 +19,7 @@ from yarl import URL
 from proxy.log.restore import read_history
 from proxy.server import running
 from proxy.settings import Settings
+from proxy.ui.lent import Lent
 
 Body = dict[str, Any]
 T = TypeVar("T")
@@ -171,13 +172,19 @@ async def recording(
 
 @asynccontextmanager
 async def serving(
-    folder: Path, provider: str, *, environ: Mapping[str, str] | None, **settings: Any
+    folder: Path,
+    provider: str,
+    *,
+    environ: Mapping[str, str] | None,
+    lent: Lent | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Proxy]:
+    """With what is `lent` the proxy has a live page."""
     log = folder / "log.db"
     told = Settings(**{"log": log, "provider": provider, **ONE_TRY, **settings})
     timeout = aiohttp.ClientTimeout(total=None)
     async with (
-        running(told, environ=environ or {}) as server,
+        running(told, environ=environ or {}, lent=lent) as server,
         aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as http,
     ):
         proxy = Proxy(server.base_url, server.token, server.run_id, told.log, http)

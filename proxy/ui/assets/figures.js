@@ -35,10 +35,14 @@ function sessionCard({ sessions }) {
   };
 }
 
-function taskCard({ tasks }, judged) {
+function taskCard({ tasks, unjudged_sessions: unjudged }, judged) {
   const over = tasks.right + tasks.wrong + tasks.other;
   const other = tasks.other ? `, ${number(tasks.other)} not scored` : "";
-  const by = judged ? `strict${other}; ${number(tasks.released_right)} right as released` : `by names alone${other}`;
+  const by = !judged
+    ? `by names alone${other}`
+    : unjudged
+      ? `judging ${plural(unjudged, "session")} …`
+      : `strict${other}; ${number(tasks.released_right)} right as released`;
   return {
     title: "Tasks right",
     big: number(tasks.right),
