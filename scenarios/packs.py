@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
+
+from scenarios.nearest import nearest
 
 FOLDER = Path(__file__).parent / "bundled"
 
@@ -19,6 +20,11 @@ def packs() -> dict[str, Path]:
     return {BUNDLED_WORD: BUNDLED, **{path.stem: path for path in sorted(others)}}
 
 
+def begun_packs(begun: str) -> list[str]:
+    """The names of packs that begin so."""
+    return [name for name in packs() if name.startswith(begun)]
+
+
 def file_of(name: str | Path) -> Path:
     """The file that `name` means. A pack's name means the pack; `./` before it, a file that is called so."""
     return packs().get(name, Path(name)) if isinstance(name, str) else name
@@ -27,6 +33,6 @@ def file_of(name: str | Path) -> Path:
 def no_such_file(name: str) -> str:
     """What to say of a name that is neither a file nor a pack."""
     known = list(packs())
-    near = get_close_matches(Path(name).stem, known, n=1)
+    near = nearest(Path(name).stem, known, most=1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"no such file, and no pack of that name; {meant}the packs are {', '.join(known)}"

@@ -148,15 +148,13 @@ def balance_text(counted: Mapping[str, Any]) -> str:
 
 
 def _rest(counted: Mapping[str, Any]) -> Iterator[str]:
-    tasks, tools = counted["tasks"], counted["tools"]
+    tools = counted["tools"]
     room = f"{tools['fewest']} to {tools['most']}" if tools["fewest"] != tools["most"] else str(tools["most"])
     languages = ", ".join(f"{count} {name}" for name, count in counted["languages"].items())
-    yield f"several calls in one step: {counted['parallel_tasks']} of {tasks} tasks"
-    yield (
-        f"calls with side effects: {counted['writes']} in {counted['writing_tasks']} tasks, "
-        f"of {tools['with_side_effects']} tools"
-    )
-    yield f"tools in a session: {room}, {tools['names']} names in all"
+    yield f"tasks with several calls in one step: {counted['parallel_tasks']}"
+    yield f"tasks with side effects: {counted['writing_tasks']}; calls: {counted['writes']}"
+    writing = tools["with_side_effects"]
+    yield f"tools in a session: {room}; in all: {tools['names']}; with side effects: {writing}"
     yield f"sessions by language: {languages}; annotated: {counted['annotated']}"
 
 

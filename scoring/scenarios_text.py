@@ -110,22 +110,15 @@ def packs_document(packs: Sequence[tuple[str, ScenarioFile]]) -> Json:
 
 
 def packs_text(packs: Sequence[tuple[str, ScenarioFile]]) -> str:
-    """The packs, a line each, with what they hold; then what to do with a name."""
-    rows = [
-        (
-            "pack",
-            "sessions",
-            "tasks",
-            "language",
-            *(label.split()[0].removesuffix("-Tool") for label in LABELS),
-            "about",
-        )
-    ]
+    """The packs, a line each, with what they hold; what they are about; what to do with a name."""
+    labels = (label.split()[0].removesuffix("-Tool") for label in LABELS)
+    rows = [("pack", "sessions", "tasks", "lang", *labels)]
     for name, file in packs:
         counted = balance(file.scenarios)
         held = (str(counted["sessions"]), str(counted["tasks"]), ", ".join(counted["languages"]))
-        rows.append((name, *held, *map(str, counted["labels"].values()), PACKS.get(name, "")))
-    return "\n".join(["Packs", *_table(rows), "", *PACKS_HINT])
+        rows.append((name, *held, *map(str, counted["labels"].values())))
+    about = [(name, PACKS[name]) for name, _ in packs if name in PACKS]
+    return "\n".join(["Packs", *_table(rows), "", *_table(about), "", *PACKS_HINT])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -218,9 +218,9 @@ def test_list_prints_the_balance_under_the_sessions(write: Any) -> None:
         "ask first 1 ask-1: 1",
         "ask later .",
         "",
-        "several calls in one step: 1 of 4 tasks",
-        "calls with side effects: 3 in 1 tasks, of 1 tools",
-        "tools in a session: 1, 1 names in all",
+        "tasks with several calls in one step: 1",
+        "tasks with side effects: 1; calls: 3",
+        "tools in a session: 1; in all: 1; with side effects: 1",
         "sessions by language: 1 en, 1 zh; annotated: 1",
     ]
 
