@@ -35,7 +35,14 @@ def _or_newest(context: click.Context, parameter: click.Parameter, value: Path |
     return newest
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy tail -f                                  # the newest log in ./runs, live
+      wildproxy tail run.db --session home_6 --wide      # with arguments and observations
+      wildproxy tail run.db | awk '$4 == "task" && $5 == "wrong"'
+    """
+)
 @click.argument(
     "path", metavar="[LOG.db]", required=False, type=click.Path(path_type=Path), callback=_or_newest
 )
@@ -80,12 +87,6 @@ def tail(
     A line for each user turn, each step with its tokens and seconds, each failure and finding,
     and a summary of every task and session that is over: the verdict, the steps taken and the least
     that would do, what went wrong first. With --follow a log that is not there yet is waited for.
-
-    \b
-    wildproxy tail run.db                       what the newest run has done
-    wildproxy tail -f run.db --session shop_1   one scenario, live
-    wildproxy tail -w run.db --session shop_1   with arguments and observations
-    wildproxy tail run.db | awk '$4 == "task" && $5 == "wrong"'
     """
     from proxy.log.errors import LogError
     from proxy.tail.follow import Wanted

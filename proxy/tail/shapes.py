@@ -22,9 +22,10 @@ TOKEN_COLUMNS = 11
 SECOND_COLUMNS = 6
 ROOM = 40
 """Columns that a text keeps before the tokens, and then the seconds, are left out."""
-NARROW = 44
+NARROW = 50
 """Below so many columns a line has no time of day."""
 LEAST_TEXT = 8
+"""A terminal that has not even room for this breaks the lines itself: one of less than 36 columns."""
 LONGEST_NAME = 24
 MOST_LINES = 12
 """Of a text in the wide view."""
@@ -79,7 +80,7 @@ class Columns:
         clock = f"{moment(line.at, self._zone):%H:%M:%S} " if columns >= NARROW else ""
         name, shown_name = self._name(line, columns)
         place = padded(place_text(line.place), PLACE_COLUMNS)
-        before = width(clock) + width(name) + PLACE_COLUMNS + 3 + KIND_COLUMNS + 1
+        before = width(clock) + width(name) + width(place) + 3 + KIND_COLUMNS + 1
         cost = self._cost(line, columns - before)
         room = max(columns - before - (width(cost) + 1 if cost else 0), LEAST_TEXT)
         texts = self._texts(line.text, room, summary=line.kind == "task")
@@ -172,7 +173,13 @@ def json_line(event: Told) -> str:
 
 def _field(name: str) -> str:
     """A name without blanks."""
-    return visible(name).replace(" ", r"\x20") or NOTHING
+    return "".join(map(_unblank, visible(name))) or NOTHING
+
+
+def _unblank(char: str) -> str:
+    if not char.isspace():
+        return char
+    return f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}"
 
 
 def _number(number: int | None) -> str:

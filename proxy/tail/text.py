@@ -110,6 +110,7 @@ def _left_out(count: int) -> str:
 
 
 def padded(text: str, columns: int) -> str:
+    """`text` filled up to so many columns; as it is if it has more."""
     return text + " " * (columns - width(text))
 
 

@@ -24,6 +24,7 @@ from proxy.tail.shapes import Columns, Fields, json_line
 from proxy.tail.summaries import Summaries
 from proxy.tail.summary import Judge
 from proxy.terminal.environment import look_of, size_of
+from scenarios.nearest import aside
 from scenarios.text import visible
 
 POLL_SECONDS = 0.2
@@ -141,7 +142,8 @@ def _say_what_is_shown(path: Path, wanted: Wanted, found: Overview, *, follow: b
         _say(f"{path}: no session {wanted.session!r}{where} yet: waiting for it")
         return
     names = ", ".join(found.known[:SESSIONS_NAMED]) + (", ..." if len(found.known) > SESSIONS_NAMED else "")
-    raise LogError(f"{path}: has no session {wanted.session!r}{where}; there are: {names or 'none'}")
+    meant = aside(wanted.session, found.known)
+    raise LogError(f"{path}: has no session {wanted.session!r}{where}{meant}; there are: {names or 'none'}")
 
 
 def _follow(path: Path, follower: Follower, summaries: Summaries, printer: _Printer) -> None:

@@ -1,11 +1,13 @@
-"""What the lines look like."""
+"""Events as lines: a line for each Step, or one for each event."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
+from proxy.tail.compact import Compact, Wide
 from proxy.tail.events import (
     AgentFailure,
     AssistantText,
@@ -15,6 +17,7 @@ from proxy.tail.events import (
     Observed,
     Place,
     ProviderCall,
+    ProxyStarted,
     RunBegun,
     SessionOpened,
     SideCall,
@@ -23,143 +26,234 @@ from proxy.tail.events import (
     UserTurn,
     Verdict,
 )
-from proxy.tail.lines import Printer, Style
+from proxy.tail.lines import Cost, Line, Told, place_text
+from proxy.tail.summary import SessionSummary, Spent, TaskSummary
 
-AT = datetime(2026, 1, 2, 10, 20, 30, tzinfo=UTC).timestamp()
+AT = 1000.0
 HERE = Place("r1", "shop_1.e1", 0, 2)
+THERE = Place("r1", "shop_2.e1", 0, 1)
+TASK = Place("r1", "shop_1.e1", 0)
+SESSION = Place("r1", "shop_1.e1")
 CALL = Call("gpt-x", 200, "complete", 1234, 56, 1.2, 0.41, None)
-LIMITED = Call("gpt-x", 429, "provider_error", None, None, 0.2, None, "rate_limited: slow\ndown")
+COST = Cost(1234, 56, 1.2)
+LIMITED = Call("gpt-x", 429, "provider_error", None, None, 0.2, None, "rate_limited: slow down")
 GONE = Call(None, None, "client_abort", None, None, None, None, "client_disconnected: the agent left")
+SPENT = Spent(2000, 100, 3.5)
 
 
-def lines(*events: Event, **style: object) -> list[str]:
-    printer = Printer(Style(**{"session": False, "zone": UTC, **style}))  # type: ignore[arg-type]
-    return [line for event in events for line in printer.lines(event)]
+def lines(teller: Compact | Wide, events: Iterable[Told]) -> list[Line]:
+    return [*(line for event in events for line in teller.lines(event)), *teller.rest()]
 
 
-def line(event: Event, **style: object) -> str:
-    """The one line of an event, without the day."""
-    return lines(event, **style)[-1]
+def compact(*events: Told) -> list[tuple[Any, ...]]:
+    """(kind, mark, text, verdict, cost) of each line."""
+    return [(it.kind, it.mark, it.text, it.verdict, it.cost) for it in lines(Compact(), events)]
 
 
-def test_a_whole_task_reads_from_top_to_bottom() -> None:
-    assert lines(
-        RunBegun(Place("r1"), AT, AT - 60, "nightly", {"mode": "play", "provider": "sim:x", "model": None}),
-        SessionOpened(Place("r1", "shop_1.e1"), AT),
-        UserTurn(HERE, AT, "task", "What is a lamp?"),
+def wide(*events: Told) -> list[tuple[str, str]]:
+    return [(it.kind, it.text) for it in lines(Wide(), events)]
+
+
+def step(place: Place, decision: str, *told: Event, reason: str | None = None) -> list[Event]:
+    return [ProviderCall(place, AT, CALL), *told, Verdict(place, AT, 0, decision, "did", reason)]
+
+
+def test_a_step_is_one_line_with_what_it_cost() -> None:
+    events = step(
+        HERE,
+        "observe",
+        ToolCalled(HERE, AT, "findPrice", '{"thing": "lamp"}'),
+        Observed(HERE, AT, "3", "served"),
+        ToolCalled(HERE, AT, "stock", "{}"),
+        Observed(HERE, AT, "7", "served"),
+        ToolCalled(HERE, AT, "findPrice", '{"thing": "chair"}'),
+        Observed(HERE, AT, "5", "served"),
+    )
+    assert compact(*events) == [("calls", "calls", "findPrice ×2, stock", None, COST)]
+
+
+@pytest.mark.parametrize(
+    ("decision", "line"),
+    [
+        ("close", ("says", "", "It is 3.", None, COST)),
+        ("ask", ("asks", "asks", "It is 3.", None, COST)),
+        ("stop", ("says", "wrong", "It is 3.", "wrong", COST)),
+    ],
+)
+def test_a_text_is_one_line_that_says_what_it_was(decision: str, line: tuple[Any, ...]) -> None:
+    assert compact(*step(HERE, decision, AssistantText(HERE, AT, "It is 3."))) == [line]
+
+
+def test_a_step_without_anything_in_it_says_so() -> None:
+    assert compact(*step(HERE, "stop")) == [("says", "wrong", "(nothing)", "wrong", COST)]
+
+
+def test_calls_that_were_told_something_else_say_what() -> None:
+    told = [
+        ToolCalled(HERE, AT, "a", "{}"),
+        Observed(HERE, AT, "x", "redundant"),
+        ToolCalled(HERE, AT, "", "{}"),
+        Observed(HERE, AT, "x", "unknown_tool"),
+        ToolCalled(HERE, AT, "a", "{"),
+        Observed(HERE, AT, "x", "unknown_tool"),
+    ]
+    text = "a ×2, (no name); redundant, unknown_tool ×2"
+    assert compact(*step(HERE, "observe", *told)) == [("calls", "odd", text, None, COST)]
+
+
+def test_a_text_that_ends_a_task_too_early_is_marked() -> None:
+    text = AssistantText(HERE, AT, "Hm.")
+    assert compact(*step(HERE, "close", text, reason="too early")) == [("says", "odd", "Hm.", None, COST)]
+
+
+def test_steps_of_sessions_that_play_at_once_are_told_apart() -> None:
+    events = [
         ProviderCall(HERE, AT, CALL),
-        ToolCalled(HERE, AT, "findPrice", '{"thing":  "lamp"}'),
-        Observed(HERE, AT, '{"price": 3}'),
-        Verdict(HERE, AT, 0, "observe", "called findPrice", None),
-        AssistantText(HERE, AT, "It is 3."),
-        Verdict(HERE, AT, 1, "stop", "replied in text", "replied in text; allowed here: findPrice"),
-        TaskEnded(Place("r1", "shop_1.e1", 0), AT, "stopped"),
-        UserTurn(Place("r1", "shop_1.e1", 1, 12), AT, "reply", "The big one."),
-    ) == [
-        "2026-01-02",
-        "10:20:30      run         r1 (nightly) begun 2026-01-02 10:19:30: play, sim:x",
-        "10:20:30      session     shop_1.e1",
-        "10:20:30 1.2  user        What is a lamp?",
-        "10:20:30 1.2  provider    gpt-x 1,234→56 tokens 1.20 s (first 0.41 s)",
-        '10:20:30 1.2  call        findPrice {"thing":  "lamp"}',
-        '10:20:30 1.2  observation {"price": 3}',
-        "10:20:30 1.2  step 1      observe",
-        "10:20:30 1.2  assistant   It is 3.",
-        "10:20:30 1.2  step 2      stop: replied in text; allowed here: findPrice",
-        "10:20:30 1    task        stopped",
-        "10:20:30 2.12 user reply  The big one.",
+        ProviderCall(THERE, AT, CALL),
+        AssistantText(HERE, AT, "here"),
+        AssistantText(THERE, AT, "there"),
+        Verdict(THERE, AT, 0, "close", "did", None),
+        Verdict(HERE, AT, 0, "close", "did", None),
+    ]
+    shown = lines(Compact(), events)
+    assert [(it.place, it.text, it.cost) for it in shown] == [(THERE, "there", COST), (HERE, "here", COST)]
+
+
+def test_an_answer_of_the_provider_that_became_no_step_is_a_line_of_its_own() -> None:
+    handed_over = ProviderCall(HERE, AT, CALL)
+    assert compact(handed_over, *step(HERE, "close", AssistantText(HERE, AT, "Done."))) == [
+        ("llm", "", "gpt-x, first chunk 0.41s", None, COST),
+        ("says", "", "Done.", None, COST),
     ]
 
 
-def test_failures_and_side_calls_say_what_was_wrong() -> None:
-    assert line(ProviderCall(HERE, AT, LIMITED)) == (
-        "10:20:30 1.2  provider    gpt-x provider_error status 429 0.20 s - rate_limited: slow ⏎ down"
-    )
-    assert line(AgentFailure(HERE, AT, GONE)) == (
-        "10:20:30 1.2  agent       client_abort - client_disconnected: the agent left"
-    )
-    assert line(SideCall(HERE, AT, "without tools", CALL, "A title")) == (
-        "10:20:30 1.2  side call   without tools; gpt-x 1,234→56 tokens 1.20 s (first 0.41 s) → A title"
-    )
-    assert line(SideCall(Place("r1"), AT, "recorded", CALL, "")) == (
-        "10:20:30      recorded    gpt-x 1,234→56 tokens 1.20 s (first 0.41 s)"
-    )
+def test_failures_are_lines_at_once_and_do_not_hide_what_the_next_try_cost() -> None:
+    failed = ProviderCall(HERE, AT, LIMITED)
+    assert compact(
+        failed, *step(HERE, "close", AssistantText(HERE, AT, "3")), AgentFailure(HERE, AT, GONE)
+    ) == [
+        (
+            "llm",
+            "odd",
+            "gpt-x, provider_error, status 429: rate_limited: slow down",
+            "failed",
+            Cost(seconds=0.2),
+        ),
+        ("says", "", "3", None, COST),
+        ("agent", "odd", "client_abort: client_disconnected: the agent left", "failed", Cost()),
+    ]
 
 
-def test_a_finding_names_the_turn_that_it_is_about() -> None:
-    found = HistoryFinding(HERE, AT, 1, "lost_answer", "not in the request: It is 3.")
-    assert line(found) == "10:20:30 1.2  finding     turn 1: lost_answer: not in the request: It is 3."
+def test_an_exchange_that_was_passed_through_is_a_line_for_what_was_answered() -> None:
+    place = Place("r1")
+    asked = UserTurn(place, AT, "recorded", "Hello?")
+    text = [SideCall(place, AT, "recorded", CALL, ""), AssistantText(place, AT, "Hello.")]
+    calls = [SideCall(place, AT, "recorded", CALL, ""), ToolCalled(place, AT, "f", "{}")]
+    assert compact(asked, *text, *calls) == [
+        ("user", "", "Hello?", None, Cost()),
+        ("says", "", "Hello.", None, COST),
+        ("calls", "calls", "f", None, COST),
+    ]
+
+
+def test_wide_every_event_is_a_line_but_the_end_of_a_task_which_has_a_summary() -> None:
+    assert wide(
+        RunBegun(Place("r1"), AT, AT - 60, "nightly", {"mode": "play", "provider": "sim:x", "model": None}),
+        ProxyStarted(Place(), AT),
+        SessionOpened(SESSION, AT),
+        UserTurn(HERE, AT, "task", "What is a lamp?"),
+        *step(HERE, "observe", ToolCalled(HERE, AT, "f", '{"a":  1}'), Observed(HERE, AT, "3", "served")),
+        UserTurn(HERE, AT, "reply", "The big one."),
+        HistoryFinding(HERE, AT, 1, "lost_answer", "not in the request"),
+        SideCall(HERE, AT, "without tools", CALL, "A title"),
+        TaskEnded(TASK, AT, "closed"),
+        TaskSummary(TASK, AT, "closed", "Single-Tool", 2, 2, SPENT, "right"),
+    ) == [
+        ("run", "run r1 (nightly) · play · sim:x"),
+        ("proxy", "the proxy was started again"),
+        ("begin", "the session begins"),
+        ("user", "What is a lamp?"),
+        ("llm", "gpt-x, first chunk 0.41s"),
+        ("call", 'f {"a":  1}'),
+        ("told", "3"),
+        ("step", "1 observe"),
+        ("reply", "The big one."),
+        ("finding", "turn 1: lost_answer: not in the request"),
+        ("side", "without tools: gpt-x, first chunk 0.41s → A title"),
+        ("task", "right, 2/2 steps, Single"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("outcome", "shown"),
     [
-        (None, "observation 3"),
-        ("served", "observation 3"),
-        ("redundant", "observation (redundant) 3"),
-        ("unknown_tool", "error       (unknown_tool) 3"),
-        ("invalid_arguments", "error       (invalid_arguments) 3"),
-        ("no_data", "error       (no_data) 3"),
+        (None, ("told", "3")),
+        ("served", ("told", "3")),
+        ("redundant", ("told", "(redundant) 3")),
+        ("unknown_tool", ("error", "(unknown_tool) 3")),
+        ("invalid_arguments", ("error", "(invalid_arguments) 3")),
+        ("no_data", ("error", "(no_data) 3")),
     ],
 )
-def test_an_answer_that_is_no_observation_of_its_own_says_what_it_is(outcome: str | None, shown: str) -> None:
-    assert line(Observed(HERE, AT, "3", outcome)) == f"10:20:30 1.2  {shown}"
+def test_wide_an_answer_that_is_no_observation_of_its_own_says_what_it_is(
+    outcome: str | None, shown: tuple[str, str]
+) -> None:
+    assert wide(Observed(HERE, AT, "3", outcome)) == [shown]
 
 
-def test_tokens_that_one_side_did_not_count_are_unknown() -> None:
-    assert "?→5 tokens" in line(ProviderCall(HERE, AT, Call("m", 200, "complete", None, 5, 1.0, None, None)))
+def summary(**values: Any) -> TaskSummary:
+    given = {"ending": "closed", "label": "Mixed Multi-Tool", "steps": 3, "optimal": 2, "spent": SPENT}
+    return TaskSummary(TASK, AT, **{**given, **values})
 
 
-def test_a_new_day_is_a_line_of_its_own() -> None:
-    day = 24 * 60 * 60
-    events = [TaskEnded(HERE, AT + n, "closed") for n in (0, 1, day, day + 1)]
-    assert [text for text in lines(*events) if "task" not in text] == ["2026-01-02", "2026-01-03"]
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"verdict": "right"}, ("right", "right, 3/2 steps, Mixed", "right")),
+        (
+            {"verdict": "right", "after_errors": True},
+            ("right", "right after errors, 3/2 steps, Mixed", "right"),
+        ),
+        (
+            {"verdict": "wrong", "step": 3, "why": "f: is none of the tools"},
+            ("wrong", "wrong at step 3/2: f: is none of the tools, Mixed", "wrong"),
+        ),
+        (
+            {"verdict": "wrong", "step": 1, "why": "f: waits for g"},
+            ("wrong", "wrong at step 1/2: f: waits for g, 3 steps, Mixed", "wrong"),
+        ),
+        (
+            {"verdict": "right", "released": "wrong"},
+            ("right", "right, 3/2 steps, Mixed, by the released rules wrong", "right"),
+        ),
+        (
+            {"verdict": "unscored", "why": "infrastructure"},
+            ("odd", "not scored: infrastructure, 3/2 steps, Mixed", "unscored"),
+        ),
+        ({"ending": "stopped"}, ("", "stopped, 3/2 steps, Mixed", None)),
+    ],
+)
+def test_the_summary_of_a_task_says_how_it_went_in_how_many_steps_of_how_many_and_why(
+    values: dict[str, Any], line: tuple[str, str, str | None]
+) -> None:
+    assert compact(summary(**values)) == [("task", *line, Cost(2000, 100, 3.5))]
 
 
-def test_every_line_says_whose_it_is_and_names_of_other_lengths_stay_in_their_column() -> None:
-    printer = Printer(Style(zone=UTC), ["商店_1.e1"])
-    shown = [
-        printer.lines(TaskEnded(Place("r1", name, 0), AT, "closed"))[-1] for name in ("a.e1", "商店_1.e1")
-    ]
-    assert shown == [
-        "10:20:30 a.e1      1    task        closed",
-        "10:20:30 商店_1.e1 1    task        closed",
-    ]
+@pytest.mark.parametrize(
+    ("tasks", "line"),
+    [
+        (("right", "right"), ("right", "2/2 tasks right ✓✓", "right")),
+        (("right", "wrong", "unscored"), ("odd", "1/3 tasks right ✓✗-", "unscored")),
+        (("wrong", "right"), ("wrong", "1/2 tasks right ✗✓", "wrong")),
+        ((None, None), ("", "the session is over", None)),
+    ],
+)
+def test_the_summary_of_a_session_says_which_tasks_were_right(
+    tasks: tuple[str | None, ...], line: tuple[str, str, str | None]
+) -> None:
+    assert compact(SessionSummary(SESSION, AT, tasks, SPENT)) == [("session", *line, Cost(2000, 100, 3.5))]
 
 
-def test_long_texts_are_cut_with_the_count_of_what_is_missing() -> None:
-    assert line(AssistantText(HERE, AT, "x" * 15), text_columns=10).endswith("xxxxxxxxxx… (+5)")
-    assert line(Observed(HERE, AT, "x" * 15), observation_columns=10).endswith("xxxxxxxxxx… (+5)")
-    assert line(ToolCalled(HERE, AT, "f", "x" * 15), text_columns=10).endswith("f xxxxxxxxxx… (+5)")
-
-
-def test_nothing_that_comes_from_outside_is_obeyed_by_a_terminal() -> None:
-    evil = "\x1b[31m\x07\u202e\n\x9b2J"
-    call = Call(evil, 200, evil, 1, 1, 1.0, None, evil)
-    place = Place(evil, evil, 0, 1)
-    events: list[Event] = [
-        RunBegun(place, AT, AT, evil, {"model": evil}),
-        SessionOpened(place, AT),
-        UserTurn(place, AT, evil, evil),
-        ProviderCall(place, AT, call),
-        SideCall(place, AT, evil, call, evil),
-        AgentFailure(place, AT, call),
-        AssistantText(place, AT, evil),
-        ToolCalled(place, AT, evil, evil),
-        Observed(place, AT, evil),
-        Observed(place, AT, evil, evil),
-        HistoryFinding(place, AT, 1, evil, evil),
-        Verdict(place, AT, 0, evil, evil, evil),
-        TaskEnded(place, AT, evil),
-    ]
-    shown = lines(*events, session=True)
-    assert len(shown) == 1 + len(events)
-    assert all(text.isprintable() and r"\x1b[31m\x07\u202e ⏎ \x9b2J" in text for text in shown[1:])
-
-
-def test_colours_are_only_where_they_are_wanted() -> None:
-    stopped = Verdict(HERE, AT, 0, "stop", "did", "wrong")
-    assert "\x1b" not in line(stopped)
-    assert line(stopped, color=True) == (
-        "\x1b[2m10:20:30 1.2 \x1b[0m \x1b[31mstep 1     \x1b[0m \x1b[31mstop: wrong\x1b[0m"
-    )
+def test_places_count_from_one() -> None:
+    places = [Place("r1"), TASK, HERE, Place("r1", "x", None, 3)]
+    assert [place_text(place) for place in places] == ["", "1", "1.2", "?.3"]
