@@ -63,7 +63,6 @@ class State:
 
     graph: Graph
     spots: Spots
-    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def match_text(state: State) -> Match | None:
             if graph.is_pseudo(position):
                 if graph.names[position] == ASK:
                     return Match("ask", (position,), _advance(state, Moved(state.spots)))
-                return Match("close", (position,), State(graph, Listed(()), state.steps + 1))
+                return Match("close", (position,), State(graph, Listed(())))
     return None
 
 
@@ -119,7 +118,7 @@ def _advance(state: State, spots: Spots) -> State:
     listed = tuple(islice(_walk(state.graph, spots, _anything), _LISTED + 1))
     if len(listed) <= _LISTED:
         spots = Listed(listed)
-    return State(state.graph, spots, state.steps + 1)
+    return State(state.graph, spots)
 
 
 def _walk(graph: Graph, spots: Spots, possible: Possible) -> Iterator[Spot]:

@@ -241,11 +241,37 @@ def test_behind_an_ask_a_call_may_wait_for_another_that_could_have_come_in_place
     assert match_calls(first.state, ["g", "b"]) is None
 
 
+def test_an_ask_that_waited_is_open_again_however_much_could_have_come_in_its_place() -> None:
+    calls = [
+        node("a", (), 0),
+        node(ASK, (0,), 1),
+        *(node(name, (), i) for i, name in enumerate("bcdefgh", 2)),
+    ]
+    state = start((*calls, node(CLOSE, tuple(range(9)), 9)))
+    for names, expected in ((["a"], ("call", (0,))), (None, ("ask", (1,))), (None, ("ask", (1,)))):
+        match = take(state, names)
+        assert match is not None
+        assert (match.kind, match.nodes) == expected
+        state = match.state
+
+
+def test_nothing_follows_the_closing_text() -> None:
+    closed = match_text(start((node(CLOSE, (), 0),)))
+    assert closed is not None
+    assert closed.kind == "close"
+    assert match_text(closed.state) is None
+    assert match_calls(closed.state, ["a"]) is None
+    assert allowed(closed.state) == []
+
+
 def test_what_is_allowed_is_told_in_the_released_order_up_to_a_limit() -> None:
     nodes = independent([f"tool_{i}" for i in range(9)])
     assert allowed(start(nodes)) == [(f"tool_{i}",) for i in range(8)]
     assert allowed(start(nodes), 10) == [*((f"tool_{i}",) for i in range(9)), ("tool_0", "tool_1")]
     assert allowed(start(independent(["a", "b"]))) == [("a",), ("b",), ("a", "b")]
+    begun = match_calls(start(independent(["a", "a", "a"])), ["a"])
+    assert begun is not None
+    assert allowed(begun.state) == [("a",)]
 
 
 def test_what_is_allowed_behind_an_ask_is_what_any_path_allows_there() -> None:
