@@ -160,7 +160,7 @@ def _task(read: _Read, task: int, judged: JSON, room: Room) -> JSON:
         "failure": None if not failures else _failure(failures[-1]),
         "opened_at": turns[0]["opened_at"] if turns else None,
         "seconds": end["ended_at"] - turns[0]["opened_at"] if end is not None and turns else None,
-        "verdicts": judged.get("verdicts", {}),
+        "verdicts": room.value(judged.get("verdicts", {})),
         "judged_by": judged.get("judged_by"),
         "error_class": judged.get("error_class"),
         "reference": room.value(judged["reference"]) if judged.get("reference") else None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from proxy.ui.rows import COUNTED, FAILED, names_right
-from proxy.ui.verdicts import Verdict
+from proxy.ui.verdicts import BY_NAMES, Verdict
 
 JSON = dict[str, Any]
 
@@ -145,7 +145,7 @@ class Figures:
 
     def _count(self, session: _Session) -> None:
         verdicts = [
-            self.verdicts.get((session.id, task)) or Verdict(right, right)
+            self.verdicts.get((session.id, task), BY_NAMES).given(right)
             for task, right in session.tasks.items()
         ]
         told = [verdict.right for verdict in verdicts]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from proxy.tail.summary import PlayedTask
+from proxy.tail.summary import Judge, PlayedTask
 from proxy.ui.lent import Lent
 from scenarios.load import ScenarioError
 
@@ -17,16 +17,31 @@ JSON = dict[str, Any]
 _SESSION = """SELECT record, config FROM sessions JOIN scenarios ON scenarios.hash = scenario_hash
     JOIN runs ON runs.id = run_id WHERE sessions.id = ?"""
 _TASKS = "SELECT task, ending FROM tasks WHERE session_id = ?"
+_LENGTH = """SELECT coalesce(sum(length(body)), 0) FROM steps JOIN messages ON messages.hash = message
+    WHERE session_id = ?"""
 _MESSAGES = """SELECT task, body FROM steps JOIN messages ON messages.hash = message
     WHERE session_id = ? ORDER BY task, step"""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `strict` says of a Task, and the released rules; None where a Task is not scored."""
+    """What `strict` says of a Task, and the released rules; None where a Task is not scored.
+
+    `judged` is False where no scorer was asked, and names alone tell right from wrong.
+    """
 
     right: bool | None
     released: bool | None = None
+    judged: bool = True
+
+    def given(self, names: bool | None) -> Verdict:
+        """This, or what names tell."""
+        return self if self.judged else Verdict(names, names, judged=False)
+
+
+BY_NAMES = Verdict(None, judged=False)
+MOST_CHARS = 300_000
+"""Of a Session's replies: scorers compare texts, and what takes them long must not be done while playing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +69,34 @@ class Verdicts:
         """Judges the Tasks of a Session that are over and were not judged before."""
         if self.lent.judge is None:
             return
-        played = read_played(connection, session)
-        over = [number for number, task in enumerate(played.tasks) if task.ending] if played else []
-        if played is None or all((session, number) in self.found for number in over):
+        over = [task for task, _ in connection.execute(_TASKS, (session,))]
+        if all((session, task) in self.found for task in over):
             return
+        played = read_played(connection, session)
+        told = [BY_NAMES] * (max(over) + 1) if played is None else self._judge(self.lent.judge, played)
+        for task in over:
+            self.found[session, task] = told[task]
+
+    def _judge(self, judge: Judge, played: Played) -> list[Verdict]:
         try:
-            opinions = self.lent.judge(played.record, played.config, played.tasks)
-            told = [Verdict(opinion.right, opinion.released) for opinion in opinions]
+            opinions = judge(played.record, played.config, played.tasks)
         except ScenarioError:
-            told = [Verdict(None)] * len(played.tasks)
-        for number in over:
-            self.found[session, number] = told[number]
+            return [BY_NAMES] * len(played.tasks)
+        return [Verdict(opinion.right, opinion.released) for opinion in opinions]
 
     def put_into(self, row: JSON) -> JSON:
         """The row of a Session, with verdicts in place of what was told while it was played."""
         tasks = []
         for number, task in enumerate(row["tasks"]):
-            found = self.found.get((row["id"], number))
-            told = {} if found is None else {"right": found.right, "released": found.released}
-            tasks.append({**task, **told, "judged": found is not None})
+            found = self.found.get((row["id"], number), BY_NAMES).given(task["right"])
+            tasks.append({**task, "right": found.right, "released": found.released, "judged": found.judged})
         return {**row, "tasks": tasks}
 
 
 def read_played(connection: sqlite3.Connection, session: str) -> Played | None:
-    """What is judged of a Session attempt; None if there is none with this id."""
+    """What is judged of a Session attempt; None if there is none with this id, or it is too long."""
     found = connection.execute(_SESSION, (session,)).fetchone()
-    if found is None:
+    if found is None or connection.execute(_LENGTH, (session,)).fetchone()[0] > MOST_CHARS:
         return None
     record, config = (json.loads(text) for text in found)
     ends = dict(tuple(row) for row in connection.execute(_TASKS, (session,)))

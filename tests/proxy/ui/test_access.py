@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import scenes
-from support.playing import Proxy, playing, recording
+from support.playing import Proxy, playing, recording, until
 from support.watching import LENT, asked, bearer, data, watching
 
 PUBLIC = ["/ui", "/ui/", "/ui/assets/ui.js", "/ui/assets/ui.css"]
@@ -182,7 +182,7 @@ async def test_looking_writes_nothing(provider: Any, tmp_path: Path) -> None:
     provider.reply("Fine.")
     async with playing(tmp_path, provider.url, scenes.chat("chat"), lent=LENT) as proxy:
         await proxy.chat("chat", 1)
-        await proxy.finished(1)
+        await until(lambda: proxy.exchanges()[0]["delivered_at"] is not None)
         before = proxy.rows("SELECT value FROM meta WHERE key = 'seq'")
         async with watching(proxy) as board:
             await board.once(lambda it: it.session("chat.e1"))

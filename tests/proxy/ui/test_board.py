@@ -43,7 +43,7 @@ async def test_a_page_is_told_of_a_session_as_it_plays(provider: Any, tmp_path: 
             "output_tokens": 30,
             "errors": 0,
         }
-        open_task = {"ending": None, "right": None, "judged": False}
+        open_task = {"ending": None, "right": None, "released": None, "judged": False}
         right = {"ending": "closed", "right": True, "released": True, "judged": True}
         assert row["tasks"] == [right, open_task, open_task, open_task]
         figures = {name: board.figures[name] for name in ("sessions", "tasks", "requests", "errors")}
@@ -247,14 +247,14 @@ async def test_a_task_that_went_on_after_a_wrong_step_is_not_right(
 async def test_nothing_runs_while_nobody_looks(provider: Any, tmp_path: Path) -> None:
     provider.script(lambda request: provider.message(request, "Fine."))
     async with playing(tmp_path, provider.url, scenes.chat("chat"), lent=LENT) as proxy:
-        idle = len(asyncio.all_tasks())
         await proxy.chat("chat", 1)
+        idle = asyncio.all_tasks()
         assert threads() == []
         async with watching(proxy) as board:
             await board.once(lambda it: it.sessions)
             assert threads() == ["live-page_0"]
         await until(lambda: threads() == [])
-        await until(lambda: len(asyncio.all_tasks()) <= idle)
+        await until(lambda: asyncio.all_tasks() <= idle)
 
 
 async def test_the_stream_ends_when_the_proxy_stops(provider: Any, tmp_path: Path) -> None:
