@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from proxy.drive.driver import DriveReport
-from proxy.drive.played import Failure, Played
 from proxy.drive.states import SessionState, TaskState
 from proxy.drive.tally import Tally, is_right, time_left
 from proxy.tail.text import count, duration, padded, seconds_text
 from proxy.terminal.look import Look
 from scenarios.text import visible
+
+if TYPE_CHECKING:
+    from proxy.drive.driver import DriveReport
+    from proxy.drive.played import Failure, Played
 
 REASONS_SHOWN = 5
 BAR_COLUMNS = 20
@@ -99,7 +102,7 @@ def session_line(played: Played, done: int, sessions: int, seconds: float, look:
     right = sum(task.names_right is True for task in tasks)
     parts.append(f"{right}/{played.planned.tasks} names right")
     parts.append(f"{_thousands(tokens):>9} tokens")
-    parts.append(f"{seconds_text(seconds):>6}")
+    parts.append(f"{'' if played.already else seconds_text(seconds):>6}")
     marks = "".join(look.paint(look.mark(_mark(task)), _color(task)) for task in tasks)
     parts.append(marks or look.mark("open") * played.planned.tasks)
     ends = {"over": "", "failed": "given up", "cancelled": "cancelled"}

@@ -142,12 +142,13 @@ def _called(
 
 
 def _call_text(call: Call) -> str:
-    """`gpt-x, first chunk 0.41s`, or how it failed."""
-    parts = [] if call.model is None else [call.model]
-    if call.failed:
-        parts += [] if call.state == "complete" else [call.state]
-        parts += [] if call.status is None else [f"status {call.status}"]
-    if call.first_chunk is not None:
+    """`gpt-x, first chunk 0.41s`; `status 429: ...` or `client_abort: ...` if it failed."""
+    parts = [] if call.model is None or call.failed else [call.model]
+    if call.status is not None and call.status >= 400:
+        parts.append(f"status {call.status}")
+    elif call.failed:
+        parts.append(call.state)
+    if call.first_chunk is not None and not call.failed:
         parts.append(f"first chunk {seconds_text(call.first_chunk)}")
     return ", ".join(parts) + (f": {call.error}" if call.error else "")
 
@@ -157,7 +158,7 @@ def _task(event: TaskSummary) -> Line:
     word = {None: event.ending, "unscored": "not scored"}.get(event.verdict, event.verdict or "")
     if event.after_errors:
         word += " after errors"
-    taken = f"{event.steps}/{event.optimal} steps"
+    taken = "" if event.optimal is None else f"{event.steps}/{event.optimal} steps"
     if event.step is not None:
         word += f" at step {event.step}/{event.optimal}"
         taken = "" if event.step == event.steps else f"{event.steps} steps"
@@ -182,7 +183,8 @@ def _summed(event: TaskSummary | SessionSummary, kind: str, text: str) -> Line:
     )
     if event.verdict is None:
         mark, color = "", ""
-    cost = Cost(event.spent.input_tokens, event.spent.output_tokens, event.spent.seconds)
+    spent = event.spent
+    cost = Cost() if spent is None else Cost(spent.input_tokens, spent.output_tokens, spent.seconds)
     return Line(event.at, event.place, kind, text, mark, color, event.verdict, cost)
 
 

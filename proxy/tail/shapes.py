@@ -108,7 +108,7 @@ class Columns:
         most = MOST_LINES if self._wide else 2 if summary else 1
         if most == 1:
             return [look.fit(text, room)]
-        return [look.held(it) for it in wrapped(look.held(text), room, most)]
+        return [look.held(it) for it in wrapped(look.held(text), room, most, counted=self._wide)]
 
     def _name(self, line: Line, columns: int) -> tuple[str, str]:
         """The Session's name in its column, plain and in its colour."""

@@ -66,10 +66,14 @@ class Summaries:
         self._last: tuple[_Session, Sequence[Opinion | None]] | None = None
 
     def of(self, event: TaskEnded, connection: sqlite3.Connection) -> Iterator[TaskSummary | SessionSummary]:
-        """The summary of a Task, and after the last one that of its Session; none if the log lacks it."""
+        """The summary of a Task, and after the last one that of its Session.
+
+        Of a Task whose Scenario cannot be read it says how it ended, and no more.
+        """
         number = event.place.task
         found = None if number is None else self._judged(event.place, connection, number)
         if found is None or number is None:
+            yield TaskSummary(event.place, event.at, event.ending, "", 0, None, None)
             return
         session, opinions = found
         yield _task_summary(event, number, session, opinions[number])

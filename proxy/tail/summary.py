@@ -53,7 +53,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """A Task that is over. `steps` were taken; `optimal` is the least number that would do.
+    """A Task that is over. `steps` were taken; `optimal` is the least number that would do, if that is known.
 
     `verdict`: `right`, `wrong`, `unscored`; None where nobody judges. `released` is the verdict of the
     benchmark's released rules where it is another one.
@@ -64,8 +64,8 @@ class TaskSummary:
     ending: str
     label: str
     steps: int
-    optimal: int
-    spent: Spent
+    optimal: int | None
+    spent: Spent | None
     verdict: str | None = None
     after_errors: bool = False
     released: str | None = None

@@ -69,10 +69,10 @@ def fitted(text: str, columns: int) -> str:
     return "".join(pieces)
 
 
-def wrapped(text: str, columns: int, most: int) -> list[str]:
+def wrapped(text: str, columns: int, most: int, *, counted: bool = True) -> list[str]:
     """`text` in at most `most` lines of at most `columns` columns, broken at blanks where there are any.
 
-    Its own line breaks are kept. What is cut off is told as `one_line` tells it.
+    Its own line breaks are kept. What is cut off is told as `one_line` tells it, or not counted.
     """
     lines: list[str] = []
     rest = text.replace("\r\n", "\n")
@@ -84,7 +84,9 @@ def wrapped(text: str, columns: int, most: int) -> list[str]:
         rest = rest[taken:].removeprefix("\n") if rest[taken] == "\n" else rest[taken:].lstrip(" ")
         if not rest:
             return lines
-    return [*lines, one_line(rest, columns if _fits(rest, columns) else columns - len(_left_out(len(rest))))]
+    if not counted or _fits(rest, columns):
+        return [*lines, fitted(rest, columns)]
+    return [*lines, one_line(rest, columns - len(_left_out(len(rest))))]
 
 
 def _fitting(text: str, columns: int) -> int:

@@ -31,12 +31,12 @@ async def turn(proxy: Proxy, number: int, remembered: list[Body]) -> list[Body]:
             return messages
 
 
-def shown(log: Path, *who: str) -> list[tuple[str, str]]:
-    """(place, rest) of the lines of `tail` by these speakers."""
-    result = run("tail", log, "--session", "shop.e1")
+def shown(log: Path, *kinds: str) -> list[tuple[str, str, str]]:
+    """(place, kind, text) of the lines of `tail --wide` of these kinds."""
+    result = run("tail", log, "--session", "shop.e1", "--wide")
     assert result.exit_code == 0, result.output
-    lines = [line.split(" ", 1)[1] for line in result.stdout.splitlines() if " " in line]
-    return [(line[:4].strip(), line[5:]) for line in lines if line[5:].startswith(who)]
+    lines = [line.split(None, 8) for line in result.stdout.splitlines()]
+    return [(it[2], it[3], it[8]) for it in lines if it[3] in kinds]
 
 
 async def test_what_an_agent_that_prunes_its_history_lost_is_told_once(provider: Any, tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ async def test_what_an_agent_that_prunes_its_history_lost_is_told_once(provider:
         [],
     ]
     assert told == [
-        ("2.2", f"finding     turn 1: lost_turn: {NOT_THERE}"),
-        ("2.2", f"finding     turn 1: lost_calls: {lost_calls}"),
+        ("2.2", "finding", f"turn 1: lost_turn: {NOT_THERE}"),
+        ("2.2", "finding", f"turn 1: lost_calls: {lost_calls}"),
     ]
 
 
@@ -80,12 +80,12 @@ async def test_wrong_calls_are_told_from_those_that_were_served(provider: Any, t
     async with playing(tmp_path, provider.url, play=LIVE) as proxy:
         await turn(proxy, 1, [])
         refused = proxy.rows("SELECT observation FROM tool_calls WHERE name = 'fly'")[0]["observation"]
-        told = [text for _, text in shown(proxy.log, "call", "observation", "error")]
+        told = [line[1:] for line in shown(proxy.log, "call", "told", "error")]
     assert told == [
-        'call        fly {"to": "moon"}',
-        f"error       (unknown_tool) {refused}",
-        'call        getPrice {"thing": "lamp"}',
-        'observation {"price": 3, "unit": "€"}',
-        'call        getPrice {"thing": "lamp"}',
-        'observation (redundant) {"price": 3, "unit": "€"}',
+        ("call", 'fly {"to": "moon"}'),
+        ("error", f"(unknown_tool) {refused}"),
+        ("call", 'getPrice {"thing": "lamp"}'),
+        ("told", '{"price": 3, "unit": "€"}'),
+        ("call", 'getPrice {"thing": "lamp"}'),
+        ("told", '(redundant) {"price": 3, "unit": "€"}'),
     ]

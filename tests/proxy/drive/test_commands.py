@@ -94,7 +94,8 @@ def test_a_session_that_was_played_before_is_told_apart(tmp_path: Path) -> None:
     assert drive(log, "--only", SCENARIO).exit_code == 0
     again = drive(log, "--only", SCENARIO, "--resume")
     assert again.exit_code == 0
-    assert f"{SCENARIO}.e1: already over" in again.stderr
+    [line] = again.stderr.splitlines()
+    assert f" {SCENARIO}.e1 " in line and line.endswith("  already over")
     assert "1 session was already over." in again.stdout
 
 

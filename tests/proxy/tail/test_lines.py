@@ -135,7 +135,7 @@ def test_failures_are_lines_at_once_and_do_not_hide_what_the_next_try_cost() -> 
         (
             "llm",
             "odd",
-            "gpt-x, provider_error, status 429: rate_limited: slow down",
+            "status 429: rate_limited: slow down",
             "failed",
             Cost(seconds=0.2),
         ),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import pty
 import signal
 import sqlite3
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +20,7 @@ import aiohttp
 import pytest
 from click.testing import CliRunner, Result
 from support import logs
+from support.screen import Screen
 
 from proxy.log.migrations import MIGRATIONS
 from proxy.log.writer import LogWriter
@@ -38,6 +41,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def ran(*arguments: object, **options: Any) -> Result:
+    """`tail`, run by itself: there is nobody who judges."""
     return CliRunner().invoke(tail, [str(argument) for argument in arguments], **options)
 
 
@@ -127,17 +131,14 @@ async def test_a_session_is_followed_live_from_before_its_log_exists_until_ctrl_
         url = f"{proxy.base_url}/s/ledger_1/v1/chat/completions"
         # Nothing is asked for again before the follower has shown what came of it.
         text = await ask(session, url, 1)
-        assert f"{proxy.run_id} begun" in await follower.line(" run ")
+        assert proxy.run_id in await follower.line(" run ")
         assert " 1.1 " in await follower.line(" user ")
-        assert " tokens " in await follower.line(" provider ")
-        assert await follower.line(" call ")
-        assert await follower.line(" observation ")
-        assert "observe" in await follower.line(" step 1 ")
-        assert text[:40] in await follower.line(" assistant ")
-        assert (await follower.line(" task ")).endswith("closed")
+        assert "get_balance ×2" in await follower.line(" calls ")
+        assert text[:40] in await follower.line(" says ")
+        assert "right, 2/2 steps" in await follower.line(" task ")
         text = await ask(session, url, 2)
         assert " 2.2 " in await follower.line(" user ")
-        assert text[:40] in await follower.line(" assistant ")
+        assert text[:40] in await follower.line(" asks ")
 
     code, _, err = await follower.interrupted()
     assert (code, err) == (0, "")
@@ -146,9 +147,9 @@ async def test_a_session_is_followed_live_from_before_its_log_exists_until_ctrl_
 async def test_a_run_that_another_proxy_begins_is_followed_as_well(path: Path, start: Start) -> None:
     write(path, *logs.opened())
     follower = await start("tail", "-f", path)
-    assert "r1 begun" in await follower.line(" run ")
+    assert "run r1" in await follower.line(" run ")
     write(path, logs.run("r2", 2.0), logs.session("s2", run_id="r2"))
-    assert "r2 begun" in await follower.line(" run ")
+    assert "run r2" in await follower.line(" run ")
     assert (await follower.interrupted())[0] == 0
 
 
@@ -180,30 +181,36 @@ async def test_a_follower_notices_that_its_reader_is_gone_although_nothing_is_wr
     process = await start("tail", path, "--follow", stdout=there)
     os.close(there)
     with open(here, encoding="utf-8") as reader:
-        assert " session " in await asyncio.to_thread(lambda: [reader.readline() for _ in range(3)][-1])
+        assert " begin " in await asyncio.to_thread(lambda: [reader.readline() for _ in range(2)][-1])
     assert await process.end() == (0, "", "")
 
 
 def on_a_terminal(path: Path, environment: dict[str, str]) -> str:
-    """What `tail` prints on a terminal."""
+    """What `tail` prints on a terminal of 80 columns."""
     master, slave = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "run_proxy.py", "tail", str(path)],
         cwd=ROOT,
-        env={**os.environ, "TERM": "xterm", **environment},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment},
         stdin=slave,
         stdout=slave,
         stderr=slave,
     ) as process:
         os.close(slave)
-        shown = b""
-        try:
-            while chunk := os.read(master, 65536):
-                shown += chunk
-        except OSError:
-            pass  # how Linux tells that the other side has closed the terminal
-        os.close(master)
+        shown = read_all(master)
     assert process.returncode == 0
+    return shown
+
+
+def read_all(master: int) -> str:
+    """All that a terminal is sent until the other side has closed it."""
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:
+        pass  # how Linux tells that the other side has closed the terminal
+    os.close(master)
     return shown.decode()
 
 
@@ -212,29 +219,89 @@ def test_a_terminal_gets_colours_unless_it_is_told_not_to_and_obeys_nothing_of_t
 ) -> None:
     write(path, *logs.opened(), logs.start(), logs.step(message=logs.text_message(ESCAPES)))
     colored, plain = (on_a_terminal(path, {"NO_COLOR": value}) for value in ("", "1"))
-    assert "\x1b[32massistant" in colored
     assert "\x1b" not in plain
-    for shown in (colored, plain):
-        assert r"\x1b]0;owned\x07\u202egpj.exe ⏎ rm -rf\x9b2J" in shown
-        assert not {"\x1b]", "\x07", "\u202e", "\x9b"} & {
-            shown[i : i + n] for i in range(len(shown)) for n in (1, 2)
-        }
+    # The screen fails for every sequence and every character that is not our own.
+    screens = [Screen(80).write(text) for text in (colored, plain)]
+    assert [screen.colored for screen in screens] == [True, False]
+    assert screens[0].lines == screens[1].lines
+    assert screens[1].lines[-1].endswith(r" says    \x1b]0;owned\x07\u202egpj.exe ⏎ rm -rf\x9b2J")
+
+
+def test_ctrl_c_leaves_a_terminal_with_a_clean_line(path: Path) -> None:
+    write(path, *logs.opened())
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "run_proxy.py", "tail", "--follow", str(path)],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=take_terminal,
+    ) as process:
+        os.close(slave)
+        shown = ""
+        while "begins" not in shown:
+            shown += os.read(master, 65536).decode()
+        # As the key is pressed: the terminal echoes ^C and sends the signal.
+        os.write(master, b"\x03")
+        shown += read_all(master)
+    assert process.returncode == 0
+    assert "^C" in shown
+    screen = Screen(80).write(shown)
+    assert screen.lines[-1].endswith("the session begins")
+    assert screen.column == 0
+
+
+def take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_a_pipe_gets_plain_lines_unless_colours_are_asked_for(path: Path) -> None:
     write(path, *logs.opened())
     assert "\x1b" not in ran(path).stdout
-    assert "\x1b[1msession" in ran(path, "--color", "always", env={"NO_COLOR": "1"}).stdout
+    assert "\x1b[2m" in ran(path, "--color", "always", env={"NO_COLOR": "1"}).stdout
     assert "\x1b" not in ran(path, "--color", "never").stdout
 
 
-def test_one_session_needs_no_name_on_its_lines_and_several_do(path: Path) -> None:
+def test_one_session_needs_no_name_on_a_terminal_and_several_do(path: Path) -> None:
+    def last(*options: str) -> str:
+        shown = ran(path, "--format", "text", *options, env={"COLUMNS": "80"})
+        return str(shown.stdout).splitlines()[-1].partition(" ")[2]
+
     write(path, *logs.opened(), logs.turn())
-    assert ran(path).stdout.splitlines()[-1].endswith(" 1.1  user        words of turn 1")
+    assert last() == "1.1    user    words of turn 1"
     write(path, logs.scenario("b"), logs.session("s2", "b"), logs.turn(session_id="s2"))
-    assert ran(path).stdout.splitlines()[-1].endswith(" b.e1      1.1  user        words of turn 1")
-    assert ran(path, "--session", "b").stdout.splitlines()[-1].endswith(" 1.1  user        words of turn 1")
-    assert "shop_1" not in ran(path, "--session", "b").stdout
+    assert last() == "b.e1      1.1    user    words of turn 1"
+    assert last("--session", "b") == "1.1    user    words of turn 1"
+
+
+def test_a_task_is_summed_up_without_a_judge_by_how_it_ended(path: Path) -> None:
+    broken = {**logs.record("b"), "tasks": "none"}
+    write(path, *logs.opened(), logs.turn(), logs.start("x1"), logs.step(), logs.end())
+    write(path, logs.scenario("b", broken), logs.session("s2", "b"), logs.end(session_id="s2"))
+    lines = [line.split(None, 8) for line in ran(path).stdout.splitlines()]
+    assert [(it[1], it[4], it[8]) for it in lines if it[3] == "task"] == [
+        ("shop_1.e1", "-", "closed, 1/2 steps, Single"),
+        ("b.e1", "-", "closed"),
+    ]
+
+
+async def test_a_proxy_that_is_started_again_is_seen_as_a_line(path: Path, start: Start) -> None:
+    settings = Settings(log=path, provider="sim:oracle", scenarios=("bundled",), runs="continue")
+    async with aiohttp.ClientSession() as session:
+        async with running(settings) as proxy:
+            await ask(session, f"{proxy.base_url}/s/ledger_1/v1/chat/completions", 1)
+        follower = await start("tail", "-f", path)
+        await follower.line(" task ")
+        async with running(settings) as again:
+            assert again.run_id == proxy.run_id
+            assert "the proxy was started again" in await follower.line(" proxy ")
+            await ask(session, f"{again.base_url}/s/ledger_1/v1/chat/completions", 2)
+            assert " 2.2 " in await follower.line(" user ")
+    code, rest, _ = await follower.interrupted()
+    assert (code, " proxy " in rest) == (0, False)
 
 
 def test_of_many_runs_the_newest_is_shown_and_named(path: Path) -> None:
@@ -245,10 +312,8 @@ def test_of_many_runs_the_newest_is_shown_and_named(path: Path) -> None:
     assert "shop_1" not in result.stdout
     both = ran(path, "--run", "all")
     assert (both.stderr, both.exit_code) == ("", 0)
-    assert [line.split(" run ")[1].split()[0] for line in both.stdout.splitlines() if " run " in line] == [
-        "r1",
-        "r2",
-    ]
+    runs = [line.split() for line in both.stdout.splitlines() if line.split()[3] == "run"]
+    assert [fields[8:10] for fields in runs] == [["run", "r1"], ["run", "r2"]]
 
 
 def test_since_leaves_out_what_is_older(path: Path) -> None:
@@ -292,18 +357,18 @@ async def test_a_session_that_is_not_there_yet_is_waited_for(path: Path, start: 
         await follower.line("waiting", error=True) == f"{path}: no session 'b' in run r1 yet: waiting for it"
     )
     write(path, logs.scenario("b"), logs.session("s2", "b"))
-    assert "b.e1" in await follower.line(" session ")
+    assert "b.e1" in await follower.line(" begin ")
     assert (await follower.interrupted())[0] == 0
 
 
 async def test_a_log_that_is_replaced_is_followed_from_its_beginning(path: Path, start: Start) -> None:
     write(path, *logs.opened())
     follower = await start("tail", "-f", path)
-    await follower.line(" session ")
+    await follower.line(" begin ")
     for file in list(path.parent.iterdir()):
         file.unlink()
     await follower.line("is gone", error=True)
     write(path, logs.run("r2"), logs.scenario(), logs.session(run_id="r2"))
     await follower.line("was replaced", error=True)
-    assert "r2 begun" in await follower.line(" run ")
+    assert "run r2" in await follower.line(" run ")
     assert (await follower.interrupted())[0] == 0
