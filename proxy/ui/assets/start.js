@@ -19,6 +19,9 @@ const page = {
   state: "connecting",
 };
 
+/* How long a session that is followed may be quiet while another plays. */
+const ACTIVE_S = 5;
+
 const place = Object.fromEntries(["bar", "figures", "lists", "content", "columns"].map(id => [id, document.getElementById(id)]));
 const openSession = new OpenSession(place.content, contentFailed);
 const openExchange = new OpenExchange(place.content, contentFailed);
@@ -70,10 +73,14 @@ function follow() {
     return;
   }
   const current = page.sessions.get(open.session);
-  if (current && current.state === "playing") return;
+  if (current && isActive(current)) return;
   const playing = newest(page.sessions, "last_at").filter(row => row.state === "playing" && row.task !== null);
   const [next] = playing.length ? playing : current ? [] : newest(page.sessions, "last_at");
   if (next && !open.exchange) go({ session: next.id });
+}
+
+function isActive(row) {
+  return row.state === "playing" && (row.asking_since !== null || serverNow() - row.last_at < ACTIVE_S);
 }
 
 /* Where the page is */
@@ -219,7 +226,7 @@ function runChoice() {
     location.hash = run ? `#${new URLSearchParams({ run })}` : "#";
   };
   const options = page.runs.map(run => element("option", { value: run.id, selected: run.id === page.run }, runWords(run)));
-  return element("label", { class: "run-choice" }, element("span", { class: "visually-hidden" }, "Run"), element("select", { on: { change: choose } }, options));
+  return element("select", { class: "run-choice", "aria-label": "Run", on: { change: choose } }, options);
 }
 
 function runWords(run) {
