@@ -25,6 +25,9 @@ ARGUMENTS = (
     "--disable-sync",
 )
 
+PATIENCE = 10_000
+"""Milliseconds after which what does not come to pass in a page is a failure."""
+
 SERIOUS = ("serious", "critical")
 
 Open = Callable[..., "Watched"]
@@ -80,6 +83,7 @@ def watched(browser: Browser, url: str, allow: tuple[str, ...] = (), **options: 
     """
     context = browser.new_context(**options)
     try:
+        context.set_default_timeout(PATIENCE)
         found = Watched(context.new_page(), allow or (url.split("#", maxsplit=1)[0],))
         found.watch(context)
         found.page.goto(url)
@@ -90,7 +94,7 @@ def watched(browser: Browser, url: str, allow: tuple[str, ...] = (), **options: 
 
 def violations(page: Page) -> list[str]:
     """What axe finds serious or critical: its rule, and the first element that breaks it."""
-    found = Axe().run(page).response["violations"]
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
         f"{it['id']}: {node['html'][:160]}"
         for it in found

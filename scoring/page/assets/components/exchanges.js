@@ -36,7 +36,9 @@ function renderExchange(exchange, raw) {
     isNumber(exchange.tools) ? disclosure("Tools sent", () => jsonOrText(raw.tools[exchange.tools])) : null,
     exchange.body ? disclosure("Rest of the request", () => jsonOrText(exchange.body)) : null,
     exchange.request_headers ? disclosure("Headers", () => [jsonView(exchange.request_headers), exchange.response_headers ? jsonView(exchange.response_headers) : null]) : null,
-    disclosure("Answer, as received", () => foreignBlock(answer, { class: "code" }), { open: answer.length < 4000 }),
+    answer
+      ? disclosure(exchange.answer_base64 ? "Answer, as received: no UTF-8, so in base64" : "Answer, as received", () => foreignBlock(answer, { class: "code" }), { open: answer.length < 4000 })
+      : element("p", { class: "quiet" }, "No answer was kept."),
     element("div", { class: "buttons" }, copyButton("Copy request", request), copyButton("Copy answer", answer), saveButton(`${exchange.id}.json`, exchangeFile(request, answer))),
   );
   return made;

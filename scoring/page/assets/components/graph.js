@@ -4,7 +4,7 @@ The Reference of a task as a graph: what waits for what, and what of it was done
 renderGraph(reference, blamed) -> figure     reference: {nodes: [{index, kind, name, dependencies, done, ...}]}
                                               blamed: indexes of nodes that a wrong call stood nearest to
 renderNodes(reference, blamed) -> list        the same in words, with arguments and observations
-nodeState(node, blamed) -> {kind, text}       right: done; wrong: tried; none: not done
+nodeState(node, blamed) -> {kind, text}       right: done; wrong: due where it went wrong; none: not done
 
 Nodes stand in rows: each one row below the last that it waits for. The state is told by colour, by the line (full,
 heavy, dashed), by a sign and in words.
@@ -17,7 +17,7 @@ function nodeState(node, blamed) {
     const call = node.done.call ? `, call ${node.done.call}` : "";
     return { kind: "right", text: `done in step ${node.done.step}${call}`, short: `step ${node.done.step}` };
   }
-  return blamed.has(node.index) ? { kind: "wrong", text: "went wrong here", short: "wrong" } : { kind: "none", text: "not done", short: "not done" };
+  return blamed.has(node.index) ? { kind: "wrong", text: "due, not done", short: "due" } : { kind: "none", text: "not done", short: "not done" };
 }
 
 function nodeTitle(node) {

@@ -90,7 +90,7 @@ function taskItem(task, detail, options) {
         "section",
         { class: "task", "aria-label": `Task ${task.number}` },
         element("header", { class: "task-head" }, heading, facts),
-        element("div", { class: "task-body" }, talk, element("div", { class: "task-side" }, evidence, reference)),
+        element("div", { class: "task-body" }, talk, element("div", { class: "task-side", tabindex: "0", role: "group", "aria-label": `Evidence and reference of task ${task.number}` }, evidence, reference)),
       );
     },
   };

@@ -9,8 +9,8 @@ visiblePieces(text) -> [string or span]  for a text that another element isolate
 
 const UNSEEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]|(?<![\p{Extended_Pictographic}\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d|(?!\u200d)\p{Cf}|\p{Cs}|\p{Co}|[\u2028\u2029]/gu;
+const CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 const UNSEEN_NAMES = {
-  0x1b: "escape",
   0x200b: "zero width space",
   0x200e: "left-to-right mark",
   0x200f: "right-to-left mark",
@@ -53,7 +53,7 @@ function visiblePieces(text) {
 function unseenSign({ character, times }, asElement) {
   const code = character.codePointAt(0);
   const hex = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
-  const shown = code < 0x20 ? String.fromCodePoint(0x2400 + code) : code === 0x7f ? "␡" : hex;
+  const shown = CONTROLS[code] || (code === 0x7f ? "DEL" : hex);
   const text = times > 1 ? `${shown}×${times}` : shown;
   if (!asElement) return text;
   const name = UNSEEN_NAMES[code];

@@ -111,14 +111,14 @@ function choose(name, value, changed) {
 
 function choice(name, title, values, changed) {
   const options = values.map(it => (Array.isArray(it) ? it : [it, it])).map(([value, text]) => element("option", { value, selected: filters[name] === value }, visibleText(clipped(text, 60))));
-  const select = element("select", { name, on: { change: event => choose(name, event.target.value, changed) } }, element("option", { value: "" }, "any"), options);
-  return element("label", { class: "field" }, element("span", {}, title), select);
+  const select = element("select", { name, id: `filter-${name}`, on: { change: event => choose(name, event.target.value, changed) } }, element("option", { value: "" }, "any"), options);
+  return element("div", { class: "field" }, element("label", { for: select.id }, title), select);
 }
 
 function textField(changed) {
-  const input = element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false", placeholder: "words, scenario, reason", on: { input: event => choose("text", event.target.value, changed) } });
+  const input = element("input", { type: "search", name: "text", id: "filter-text", autocomplete: "off", spellcheck: "false", placeholder: "words, scenario, reason", on: { input: event => choose("text", event.target.value, changed) } });
   input.value = filters.text;
-  return element("label", { class: "field grow" }, element("span", {}, "Text"), input);
+  return element("div", { class: "field grow" }, element("label", { for: input.id }, "Text"), input);
 }
 
 /* The fields say what the filters are, after these were changed elsewhere. */

@@ -50,7 +50,7 @@ function headlineRow(run, headline) {
 }
 
 function intervalWords(found) {
-  if (!found) return NOTHING;
+  if (!found) return "";
   return isNumber(found.low) ? `95 %: ${percent(found.low)} to ${percent(found.high)}` : "no interval";
 }
 

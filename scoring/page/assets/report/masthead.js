@@ -31,7 +31,7 @@ function scorerSwitch() {
     announce(`Verdicts of ${page.scorer}`);
   };
   const options = names.map(name => element("option", { value: name, selected: name === page.scorer }, name));
-  return element("label", { class: "scorer" }, element("span", {}, "Verdicts of"), element("select", { id: "scorer", on: { change: choose } }, options));
+  return element("div", { class: "scorer" }, element("label", { for: "scorer" }, "Verdicts of"), element("select", { id: "scorer", on: { change: choose } }, options));
 }
 
 function masthead() {

@@ -163,19 +163,19 @@ function infrastructureCard() {
   const entries = page.document.layout.infrastructure;
   const lines = page.document.runs.flatMap(run => {
     const left = (run.scorers[page.scorer] || {}).unscored;
-    return left && left.tasks ? Object.entries(left.reasons).map(([reason, count]) => [runName(run), foreign(reason, { limit: 200 }), number(count)]) : [];
+    return left && left.tasks ? Object.entries(left.reasons).map(([reason, count]) => [...(several() ? [runName(run)] : []), foreign(reason, { limit: 200 }), number(count)]) : [];
   });
   const table = valueTable(entries, "figure");
   const failed = element("a", { href: "#verdict=unscored" }, "Show these sessions");
   const made = chartCard({
     id: "infrastructure",
     title: "Failures that are not the agent's",
-    reading: lines.length ? ["What failed for such reasons is in no rate. ", failed] : "Every task was played to its end.",
+    reading: lines.length ? ["What failed for such reasons is in no rate. ", failed] : page.document.sessions.length ? "Every task was played to its end." : "No task was played.",
     words: "",
     panels: [],
     table: null,
   });
-  if (lines.length) append(made, plainTable({ head: ["run", "reason", "tasks"], rows: lines }, "Tasks that were not scored, by reason"));
+  if (lines.length) append(made, plainTable({ head: [...(several() ? ["run"] : []), "reason", "tasks"], rows: lines }, "Tasks that were not scored, by reason"));
   if (entries.length) append(made, plainTable(table, "Failures and retries"));
   return made;
 }

@@ -110,8 +110,8 @@ function transitionChart() {
   const rows = Object.entries(shown).flatMap(([which, entries]) =>
     figureRows(entries, (run, entry, found) => lineRow(several() ? run.title : names[which], group(entry), `after ${plural(Number(group(entry)), "change")}`, found)),
   );
-  if (!rows.length) return null;
   const x = [...new Set(rows.map(row => row.x))].sort();
+  if (x.length < 2) return null;
   return chartCard({
     id: "transitions",
     title: "Task accuracy by changes within the session",
@@ -207,7 +207,8 @@ function passChart() {
   const rows = shown.flatMap(([name, entries]) =>
     figureRows(entries, (run, entry, found) => lineRow(several() ? run.title : names[name], group(entry), `k = ${group(entry)}`, found)),
   );
-  if (!rows.length) return null;
+  const x = [...new Set(rows.map(row => row.x))];
+  if (x.length < 2) return null;
   const series = several() ? runTitles() : Object.values(names);
   const all = Object.values(passes).flat();
   return chartCard({
@@ -215,7 +216,7 @@ function passChart() {
     title: several() ? "Pass^k: sessions right in all of k epochs" : "Pass^k and pass@k: right in all, or in one, of k epochs",
     reading: readings(run => passReading(run, passes.pass_hat_k)),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
-    panels: [{ spec: () => rateLines(rows, { x: [...new Set(rows.map(row => row.x))], series, dash: [names.pass_at_k, names.task_pass_at_k], xTitle: "k" }) }],
+    panels: [{ spec: () => rateLines(rows, { x, series, dash: [names.pass_at_k, names.task_pass_at_k], xTitle: "k" }) }],
     table: figureTable(all, "figure", entry => `${definition(entry.name).title}, k = ${group(entry)}`),
   });
 }

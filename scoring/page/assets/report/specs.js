@@ -25,7 +25,7 @@ function rateLines(rows, { x, series, dash, xTitle }) {
   const shift = row => (series.indexOf(row.series) - (series.length - 1) / 2) * step;
   const values = rows.map(row => ({ ...row, at: x.indexOf(row.x) + shift(row) }));
   const y = { field: "value", type: "quantitative", scale: RATE_SCALE, axis: RATE_AXIS };
-  const axis = { values: x.map((_, i) => i), labelExpr: `${JSON.stringify(x)}[datum.value]`, grid: false, ticks: false, title: xTitle };
+  const axis = { values: x.map((_, i) => i), labelExpr: `${JSON.stringify(x)}[datum.value]`, grid: false, ticks: false, labelPadding: 8, title: xTitle };
   return {
     data: { values },
     height: 170,
@@ -95,7 +95,7 @@ function stackedCounts(rows, { lines, parts }) {
     },
     layer: [
       {
-        mark: { type: "bar", stroke: colour("surface"), strokeWidth: 1 },
+        mark: { type: "bar", stroke: colour("surface"), strokeWidth: 1, opacity: 0.9 },
         encoding: {
           color: { field: "part", type: "nominal", sort: parts, scale: { domain: parts, range: partColours(parts.length) }, legend: { columns: 3, labelLimit: 170 } },
           tooltip: [{ field: "line", title: "" }, { field: "part", title: " " }, { field: "told", title: "  " }],
