@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
+from proxy.command_line.values_cli import complete_ids, complete_scenarios
 from proxy.play_cli import finite, given_beside_proxy, log_of, play_config, play_options, warn_of
 
 if TYPE_CHECKING:
@@ -41,11 +42,19 @@ def scenarios_option(command: F) -> F:
         "files",
         multiple=True,
         metavar="FILE",
-        help=f"Scenario file (JSONL), or the word {BUNDLED_WORD!r}; may be given several times.",
+        shell_complete=complete_scenarios,
+        help=f"Scenario file, or the name of a pack, such as {BUNDLED_WORD}; may be given several times.",
     )(command)
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy serve --scenarios bundled --provider sim:oracle
+      wildproxy serve --scenarios everyday --provider https://api.openai.com/v1
+      wildproxy serve --provider https://api.openai.com/v1 --log run.db     # only records
+    """
+)
 @scenarios_option
 @play_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -83,7 +92,14 @@ def serve(
         run_serve(settings, composition.live_page())
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy drive --agent builtin --provider sim:noisy:0.3
+      wildproxy drive --agent builtin --provider sim:serial --scenarios ledger
+      wildproxy drive --agent 'python my_agent.py' --provider https://api.openai.com/v1
+    """
+)
 @scenarios_option
 @play_options
 @click.option(
@@ -112,7 +128,13 @@ def serve(
     help="What the agent is prompted with: a placeholder, or the user's words themselves, so that its own "
     "retrieval, guardrails and routers see them.",
 )
-@click.option("--only", multiple=True, metavar="ID", help="Play only this scenario; may be repeated.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_ids,
+    help="Play only this scenario; may be repeated.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Play only the first so many scenarios.")
 @click.option(
     "--epochs",
@@ -226,7 +248,13 @@ def _refuse_beside_proxy() -> None:
         )
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy demo
+      wildproxy demo --folder another-demo
+    """
+)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),

@@ -22,3 +22,9 @@ def did_you_mean(name: str, known: Iterable[str], most: int = 3) -> str:
     """`did you mean 'a' or 'b'?`, or nothing where no known name is like `name`."""
     found = nearest(name, known, most)
     return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def aside(name: str, known: Iterable[str]) -> str:
+    """The same in brackets after a blank, to stand behind the wrong name: ` (did you mean 'a'?)`."""
+    meant = did_you_mean(name, known)
+    return f" ({meant})" if meant else ""

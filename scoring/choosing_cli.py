@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from scenarios.nearest import aside
 from scenarios.text import visible
 from scoring.errors_cli import InputError
 from scoring.logs.reader import Log, RunInfo, open_log
@@ -18,9 +19,9 @@ def choose_runs(paths: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Log,
     unknown = [name for name in wanted if name not in known]
     if unknown:
         lists = "\n".join(_run_list(log, runs) for log, runs in logs)
-        raise InputError(
-            f"unknown run {', '.join(repr(name) for name in unknown)}; choose one of these:\n{lists}"
-        )
+        names = [name for name in known if name is not None]
+        said = ", ".join(f"{name!r}{aside(name, names)}" for name in unknown)
+        raise InputError(f"unknown run {said}; choose one of these:\n{lists}")
     return [(log, run) for log, runs in logs for run in _choose(log, runs, wanted)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scoring.completing_cli import complete_scenarios
 from scoring.errors_cli import InputError, NothingScorable, ThresholdMissed
 from scoring.options_cli import DEFAULT_SCORERS, logs_argument, prices_option, run_option, scorer_option
 
@@ -32,7 +33,14 @@ class Asked:
     prices: Path | None = None
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy score                # the newest log in ./runs
+      wildproxy score run.db -v      # with the evidence for every wrong task
+      wildproxy score run.db --format markdown --fail-under strict:session_accuracy=0.10
+    """
+)
 @logs_argument
 @run_option("Score")
 @scorer_option("is gated on")
@@ -60,6 +68,7 @@ class Asked:
 @click.option(
     "--scenarios",
     metavar="FILE",
+    shell_complete=complete_scenarios,
     help="Judge by these scenarios, a later version of those in the log.",
 )
 @click.option("--language", type=click.Choice(["en", "zh"]), default="en", help="Columns of --scenarios.")

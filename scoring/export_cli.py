@@ -33,7 +33,13 @@ class Chosen:
     detail: SessionDetail
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy export run.db -o results
+      wildproxy export run.db --format openai -o chats.jsonl
+    """
+)
 @logs_argument
 @run_option("Export")
 @click.option(

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from scoring.completing_cli import complete_scenarios
 from scoring.errors_cli import InputError, NothingScorable
 from scoring.options_cli import DEFAULT_SCORERS, SCORER_NAMES
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from scenarios.types import Scenario
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy judge cases.jsonl
+      wildproxy export run.db --format openai | wildproxy judge -
+    """
+)
 @click.argument("cases", metavar="CASES.jsonl", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--scorer",
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     "files",
     multiple=True,
     metavar="FILE",
+    shell_complete=complete_scenarios,
     help="Where the scenarios of conversations are; may be given several times. Default: bundled.",
 )
 @click.option(

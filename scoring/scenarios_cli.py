@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scoring.completing_cli import complete_ids, complete_scenarios
 from scoring.errors_cli import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +31,13 @@ language_option = click.option(
 )
 
 
-@click.group()
+@click.group(
+    epilog="""\b
+    Examples:
+      wildproxy scenarios list
+      wildproxy scenarios show bundled home_6
+    """
+)
 def scenarios() -> None:
     """List, print, check and begin scenario files.
 
@@ -39,8 +46,15 @@ def scenarios() -> None:
     """
 
 
-@scenarios.command("list")
-@click.argument("files", nargs=-1, metavar="[FILE...]")
+@scenarios.command(
+    "list",
+    epilog="""\b
+    Examples:
+      wildproxy scenarios list             # the packs
+      wildproxy scenarios list ledger
+    """,
+)
+@click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_scenarios)
 @language_option
 @click.option(
     "--format", "output_format", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -51,8 +65,6 @@ def list_command(files: tuple[str, ...], language: str, output_format: str) -> N
     Of a session: id, sizes, task labels, turn subtypes, hash. The balance counts tasks by label, turn
     subtype and position, the shapes of their References, parallel calls, calls with side effects and
     languages.
-
-    Example: wildproxy scenarios list ledger
     """
     from scenarios.packs import packs
     from scoring.scenarios_text import json_text, list_document, list_text, packs_document, packs_text
@@ -68,9 +80,15 @@ def list_command(files: tuple[str, ...], language: str, output_format: str) -> N
         click.echo("\n\n".join(list_text(name, file) for name, file in sound))
 
 
-@scenarios.command()
-@click.argument("file", metavar="FILE")
-@click.argument("session", metavar="[ID]", required=False)
+@scenarios.command(
+    epilog="""\b
+    Examples:
+      wildproxy scenarios show bundled
+      wildproxy scenarios show bundled home_6 --task 2
+    """
+)
+@click.argument("file", metavar="FILE", shell_complete=complete_scenarios)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_ids)
 @click.option("--task", type=click.IntRange(min=1), metavar="N", help="Print only task N (from 1).")
 @click.option("--full", is_flag=True, help="Do not shorten observations and gold texts.")
 @language_option
@@ -83,8 +101,6 @@ def show(
     """Print one session of FILE: its date, tools, tasks and References (the first session without ID).
 
     A Reference is shown as steps along its first shortest path.
-
-    Example: wildproxy scenarios show bundled home_6 --task 2
     """
     from scoring.scenarios_text import json_text, session_document, session_text
 
@@ -101,8 +117,14 @@ def show(
         click.echo(f"(the first of {len(sound.scenarios)} sessions; others: {others})", err=True)
 
 
-@scenarios.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@scenarios.command(
+    epilog="""\b
+    Examples:
+      wildproxy scenarios validate my.json
+      wildproxy scenarios validate my.json --level warning
+    """
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_scenarios)
 @language_option
 @click.option(
     "--level",
@@ -122,8 +144,6 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
     of a call or a required key missing; an alternative that its tool would refuse. Warnings: an ask
     or closing node that is not alone in its step, and the like. Notes: defaults given only in words,
     labels that do not fit the Reference, calls that cannot be told apart.
-
-    Example: wildproxy scenarios validate my.json --level warning
     """
     from scoring.scenarios_text import finding_text, findings_document, json_text, summary_text
 
@@ -143,7 +163,12 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
         click.get_current_context().exit(InputError.exit_code)
 
 
-@scenarios.command()
+@scenarios.command(
+    epilog="""\b
+    Examples:
+      wildproxy scenarios new my.json
+    """
+)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--format",
@@ -155,8 +180,6 @@ def new(file: Path, output_format: str | None) -> None:
     """Write a scenario file to begin with: one session with comments, which can be played as it stands.
 
     A file that is there already is left alone.
-
-    Example: wildproxy scenarios new my.json
     """
     from scoring.scenario_template import next_commands, template
 
@@ -174,12 +197,14 @@ def new(file: Path, output_format: str | None) -> None:
         click.echo(line)
 
 
-@scenarios.command()
-def schema() -> None:
-    """Print the JSON Schema of scenario files, for editors that complete and check by it.
-
-    Example: wildproxy scenarios schema > scenario.schema.json
+@scenarios.command(
+    epilog="""\b
+    Examples:
+      wildproxy scenarios schema > scenario.schema.json
     """
+)
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors that complete and check by it."""
     from scenarios.record_schema import record_schema
     from scoring.scenarios_text import json_text
 
@@ -210,6 +235,7 @@ def sound_file(name: str, language: str) -> ScenarioFile:
 
 
 def _choose(name: str, file: ScenarioFile, session: str | None) -> Scenario:
+    from scenarios.nearest import aside
     from scenarios.text import visible
 
     if session is None:
@@ -217,7 +243,10 @@ def _choose(name: str, file: ScenarioFile, session: str | None) -> Scenario:
     for scenario in file.scenarios:
         if scenario.id == session:
             return scenario
-    raise InputError(f"{visible(name)} has no session {visible(session)}; it has {_ids(file.scenarios)}")
+    meant = aside(session, [scenario.id for scenario in file.scenarios])
+    raise InputError(
+        f"{visible(name)} has no session {visible(session)}{meant}; it has {_ids(file.scenarios)}"
+    )
 
 
 def _ids(sessions: Sequence[Scenario]) -> str:

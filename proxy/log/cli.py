@@ -27,12 +27,24 @@ format_option = click.option(
 )
 
 
-@click.group()
+@click.group(
+    epilog="""\b
+    Examples:
+      wildproxy log info run.db
+      wildproxy log runs list run.db
+    """
+)
 def log() -> None:
     """Look into a log, name and delete its runs, bring it up to date."""
 
 
-@log.command()
+@log.command(
+    epilog="""\b
+    Examples:
+      wildproxy log info run.db
+      wildproxy log info run.db --format json
+    """
+)
 @log_argument
 @format_option
 def info(path: Path, output_format: str) -> None:
@@ -45,7 +57,12 @@ def info(path: Path, output_format: str) -> None:
     click.echo(json_text(found) if output_format == "json" else info_text(found, time.time()))
 
 
-@log.group()
+@log.group(
+    epilog="""\b
+    Examples:
+      wildproxy log runs list run.db
+    """
+)
 def runs() -> None:
     """List, rename and delete the runs of a log.
 
@@ -53,7 +70,13 @@ def runs() -> None:
     """
 
 
-@runs.command("list")
+@runs.command(
+    "list",
+    epilog="""\b
+    Examples:
+      wildproxy log runs list run.db
+    """,
+)
 @log_argument
 @format_option
 def list_runs(path: Path, output_format: str) -> None:
@@ -69,7 +92,12 @@ def list_runs(path: Path, output_format: str) -> None:
         click.echo(runs_text(found) if found else "no runs")
 
 
-@runs.command()
+@runs.command(
+    epilog="""\b
+    Examples:
+      wildproxy log runs rename run.db 20261130-1432 baseline
+    """
+)
 @log_argument
 @run_argument
 @click.argument("name", metavar="NAME")
@@ -83,7 +111,13 @@ def rename(path: Path, run: str, name: str) -> None:
     click.echo(visible(f"run {run_id} is now called {name.strip()}"))
 
 
-@runs.command()
+@runs.command(
+    epilog="""\b
+    Examples:
+      wildproxy log runs delete run.db baseline
+      wildproxy log runs delete run.db 20261130-1432 --yes --vacuum
+    """
+)
 @log_argument
 @run_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -108,7 +142,12 @@ def delete(path: Path, run: str, yes: bool, vacuum: bool, force: bool) -> None:
     click.echo(visible(f"run {chosen.id} is deleted: {parts}{rest}"))
 
 
-@log.command()
+@log.command(
+    epilog="""\b
+    Examples:
+      wildproxy log migrate run.db
+    """
+)
 @log_argument
 def migrate(path: Path) -> None:
     """Bring a log of an older version up to date. A log that is up to date is left as it is."""
@@ -127,7 +166,13 @@ def migrate(path: Path) -> None:
     click.echo(f"{path}: migrated from schema {before} to {NEWEST_VERSION}")
 
 
-@log.command()
+@log.command(
+    epilog="""\b
+    Examples:
+      wildproxy log show run.db 3f2a --full
+      wildproxy log show run.db 3f2a --raw > answer.txt
+    """
+)
 @log_argument
 @click.argument("exchange", metavar="EXCHANGE")
 @click.option("--full", is_flag=True, help="Print the tools as they were sent, not by name alone.")

@@ -16,6 +16,7 @@ from proxy.log.database import BUSY_SECONDS, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import APPLICATION, MIGRATIONS, version_of
 from proxy.log.restore import read_history
+from scenarios.nearest import aside
 
 NEWEST_VERSION = len(MIGRATIONS)
 PENDING_SHOWN = 5
@@ -75,7 +76,8 @@ def find_run(connection: sqlite3.Connection, path: Path, wanted: str) -> str:
     if begin:
         raise LogError(f"{path}: several runs begin with {wanted!r}: {', '.join(begin)}")
     known = [run["id"] if run["name"] is None else f"{run['id']} ({run['name']})" for run in runs]
-    raise LogError(f"{path}: has no run {wanted!r}; it has: {', '.join(known) or 'none'}")
+    meant = aside(wanted, [it for run in runs for it in (run["id"], run["name"]) if it is not None])
+    raise LogError(f"{path}: has no run {wanted!r}{meant}; it has: {', '.join(known) or 'none'}")
 
 
 def log_info(path: Path) -> Document:

@@ -6,6 +6,7 @@ import math
 
 import click
 
+from proxy.command_line.values_cli import complete_scenarios
 from scenarios.load import BUNDLED_WORD, LANGUAGES
 
 
@@ -15,12 +16,19 @@ def _latency(context: click.Context, parameter: click.Parameter, value: float) -
     return value
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy simulate --policy noisy:0.3
+      wildproxy simulate --scenarios ledger --policy serial --port 9000
+    """
+)
 @click.option(
     "--scenarios",
     "files",
     multiple=True,
     metavar="FILE",
+    shell_complete=complete_scenarios,
     default=(BUNDLED_WORD,),
     show_default=True,
     help="Scenario file that is being played; may be given several times.",

@@ -12,6 +12,7 @@ from proxy.simulate.mistakes import Decision, make_mistake
 from proxy.simulate.place import Index, Place, find_place
 from proxy.simulate.reply import Call, Draw, Reply, call_of, digest
 from scenarios.history import observation_text
+from scenarios.nearest import aside
 from scenarios.reference import graph_of, next_minimal_batch, run_length
 from scenarios.types import Node, ToolCall
 
@@ -120,7 +121,7 @@ def parse_policy(spec: str) -> Policy:
     """Reads `oracle`, `noisy:0.3`, `noisy:0.3:7` and so on; raises PolicyError."""
     name, *settings = spec.strip().split(":")
     if name not in POLICIES:
-        raise _refusal(spec, "there is no such policy")
+        raise _refusal(spec, f"there is no such policy{aside(name, POLICIES)}")
     decide, written = POLICIES[name]
     if ":" not in written:
         if settings:

@@ -29,7 +29,14 @@ def _is_number(context: click.Context, parameter: click.Parameter, value: float)
     return value
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+    Examples:
+      wildproxy compare before.db after.db
+      wildproxy compare before.db after.db --gate --margin 0.02
+      wildproxy compare run.db --run-a baseline --run-b candidate
+    """
+)
 @click.argument("logs", nargs=-1, required=True, metavar="A.db [B.db]", type=click.Path(path_type=Path))
 @click.option("--run-a", metavar="RUN", help="The baseline's run; needed if its log holds several.")
 @click.option("--run-b", metavar="RUN", help="The candidate's run; needed if its log holds several.")

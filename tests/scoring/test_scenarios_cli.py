@@ -445,7 +445,7 @@ def test_list_as_json_tells_which_sessions_are_annotated(write: Any) -> None:
 def test_show_of_an_unknown_session_names_those_there_are(write: Any) -> None:
     result = run("show", write(record()), "fruit_2")
     assert result.exit_code == 2
-    assert result.stderr.strip().endswith("has no session fruit_2; it has fruit_1")
+    assert result.stderr.strip().endswith("has no session fruit_2 (did you mean 'fruit_1'?); it has fruit_1")
 
 
 def test_show_of_an_unknown_task_says_how_many_there_are(write: Any) -> None:

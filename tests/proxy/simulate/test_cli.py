@@ -100,7 +100,7 @@ def test_an_address_of_another_machine_is_one_clear_line(file: str) -> None:
 
 def test_an_unknown_policy_is_one_clear_line_with_the_allowed_ones(file: str) -> None:
     assert refused("--scenarios", file, "--policy", "orcale") == (
-        "Error: policy 'orcale': there is no such policy; "
+        "Error: policy 'orcale': there is no such policy (did you mean 'oracle'?); "
         "use one of oracle, serial, noisy:P[:SEED], text-only, always-call, empty\n"
     )
 
