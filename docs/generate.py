@@ -31,6 +31,7 @@ from conformance_page import conformance_page, summary  # noqa: E402
 from metrics_page import metrics_page  # noqa: E402
 from scenario_schema_page import scenario_schema_page  # noqa: E402
 
+from proxy.command_line.help import examples  # noqa: E402
 from proxy.log import rows  # noqa: E402
 from proxy.log.database import open_for_writing  # noqa: E402
 from run_proxy import main  # noqa: E402
@@ -151,7 +152,8 @@ def cli_page() -> str:
         "",
         NOTICE,
         "",
-        f"`{PROGRAM} COMMAND` and `python run_proxy.py COMMAND` are the same.",
+        f"`{PROGRAM} COMMAND` and `python run_proxy.py COMMAND` are the same. Every option can also be set "
+        "in the environment or in a file: [configuration](configuration.md).",
         "",
         "| Exit code | means |",
         "|---|---|",
@@ -205,6 +207,8 @@ def _command(context: click.Context) -> Iterator[str]:
     yield f"## {context.command_path.split(' ', 1)[-1] if context.parent else PROGRAM}"
     yield from ("", "```", " ".join([context.command_path.split(" [")[0], "[OPTIONS]", *rest]), "```", "")
     yield _prose(command.help or "")
+    if shown := examples(command):
+        yield from ("", "```sh", *shown, "```")
     options = [it for it in command.params if isinstance(it, click.Option) and not it.hidden]
     if options:
         yield ""
@@ -250,7 +254,7 @@ def _default(option: click.Option) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split())
+    text = re.sub(r"\s*\[default: (.*)\]$", r" Default: \1.", " ".join(text.split()))
     return text if not text or text.endswith((".", ":", ")")) else f"{text}."
 
 
@@ -258,7 +262,9 @@ def _prose(text: str) -> str:
     """A help text's paragraphs, each on one line; what looks like a placeholder is set as code."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
     joined = [" ".join(paragraph.split()) for paragraph in paragraphs]
-    return "\n\n".join(re.sub(r"(\[\[[^]]+\]\]|https?://\S+)", r"`\1`", paragraph) for paragraph in joined)
+    return "\n\n".join(
+        re.sub(r"(\[\[[^]]+\]\]|https?://\S*[^\s.,;])", r"`\1`", paragraph) for paragraph in joined
+    )
 
 
 def _schema(connection: sqlite3.Connection) -> Iterator[str]:

@@ -77,7 +77,7 @@ def serve(
     [[next-user-turn 2]], ... gets that scenario's user turns and tool results. Without
     --scenarios it only records: every request passes through verbatim.
 
-    A proxy that was stopped or killed goes on where its log ends. What it does can be watched
+    Started again with the same --log, it goes on where that log ends. What it does can be watched
     at http://HOST:PORT/ui. That page and drivers need its control token: set EVAL_TOKEN to choose
     it. Without, one is made up and printed, on a terminal only, and kept for the next start.
     """

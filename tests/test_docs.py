@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,15 +69,27 @@ def transcripts(name: str, page: str) -> list[tuple[list[str], list[str]]]:
     return [(shlex.split(command), lines) for command, lines in pairs]
 
 
+VARIABLE = re.compile(r"[A-Z_]+=")
+
+
 def run(words: list[str], folder: Path) -> str:
-    """What a command of the README prints, as it would with the environment active."""
+    """What a command of the README prints, as it would with the environment active.
+
+    Variables may be set before it, as a shell takes them.
+    """
+    variables = dict(word.split("=", 1) for word in takewhile(VARIABLE.match, words))
+    words = words[len(variables) :]
     programs = {
         "wildproxy": [sys.executable, str(ROOT / "run_proxy.py")],
         "python": [sys.executable],
         "sqlite-utils": [sys.executable, "-m", "sqlite_utils"],
     }
     done = subprocess.run(
-        [*programs[words[0]], *words[1:]], cwd=folder, capture_output=True, text=True, env=environment()
+        [*programs[words[0]], *words[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment() | variables,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -428,3 +440,11 @@ def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path:
     (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
     for words, shown in transcripts("live", README):
         assert_shows(shown, run(words, tmp_path))
+
+
+def test_the_page_on_configuration_runs_as_it_stands(tmp_path: Path) -> None:
+    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    (tmp_path / "wildproxy.toml").write_text(block("file", "wildproxy.toml", page), encoding="utf-8")
+    for name in re.findall(r"<!-- run: (\w+) -->", page):
+        for words, shown in transcripts(name, page):
+            assert_shows(shown, run(words, tmp_path))
