@@ -75,11 +75,13 @@ def session_detail(
     read = _read(connection, row)
     room = Room()
     changed = [task for task in range(len(read.record["tasks"])) if _changed(read, task) > after]
-    judged = _judged(connection, session, verdicts) if any(task in read.ends for task in changed) else {}
+    over = [task for task in changed if task in read.ends]
+    judged = _judged(connection, session, verdicts) if over else {}
     return {
         **_about(row, read.record, room, first=after == 0),
         "seq": seq,
         "row": verdicts.put_into(listed),
+        "too_long": bool(over) and verdicts.judges and not judged,
         "state": listed["state"],
         "tasks": [_task(read, task, judged.get(task, {}), room) for task in changed],
         "others": [dict(it) for it in connection.execute(_OTHERS, (session,))],
@@ -180,20 +182,20 @@ def _turn(row: sqlite3.Row, room: Room) -> JSON:
 
 
 def _step(read: _Read, row: sqlite3.Row, room: Room) -> JSON:
-    """A Step as the proxy decided it; whether it was right is only said of what it refused."""
+    """A Step as the proxy decided it, which only says of what it refuses if it is right."""
     message = None if row["body"] is None else json.loads(row["body"])
     if message is None:
         text = room.text(row["begins"] if isinstance(row["begins"], str) else "", row["length"])
     else:
         text = room.text(said(message))
     thought = isinstance(message, dict) and (message.get("reasoning_content") or message.get("reasoning"))
-    calls = [_call(row["decision"], it, room) for it in read.calls.get((row["task"], row["step"]), ())]
+    calls = [_call(it, room) for it in read.calls.get((row["task"], row["step"]), ())]
     return {
         "number": row["step"] + 1,
         "turn": row["turn"],
         "decision": row["decision"],
         "kind": _kind(row["decision"], calls, text),
-        "verdict": "unjudged" if row["reason"] is None else "wrong",
+        "verdict": None if row["reason"] is None else "wrong",
         "text": text or None,
         "reasoning": room.text(text_of(thought)) if thought else None,
         "node": None,
@@ -209,15 +211,15 @@ def _kind(decision: str, calls: list[JSON], text: str) -> str:
     return decision if decision in ("ask", "close") else "text" if text else "nothing"
 
 
-def _call(decision: str, row: sqlite3.Row, room: Room) -> JSON:
-    served = "redundant" if row["outcome"] == "redundant" else "unjudged"
-    wrong = decision == "stop" or row["outcome"] not in ("served", "redundant", None)
+def _call(row: sqlite3.Row, room: Room) -> JSON:
+    told_again = "redundant" if row["outcome"] == "redundant" else None
+    refused = row["outcome"] not in ("served", "redundant", None)
     return {
         "name": room.text(row["name"]),
         "arguments": _cut(row, "arguments", room),
         "observation": _cut(row, "observation", room),
         "outcome": row["outcome"],
-        "verdict": "wrong" if wrong and decision != "stop" else served,
+        "verdict": "wrong" if refused else told_again,
         "node": None,
         "expected": None,
         "faults": [],

@@ -94,7 +94,8 @@ function sessionHead(detail) {
     { class: "content-head" },
     backLink("Sessions"),
     element("h2", {}, foreign(detail.session, { limit: 200 })),
-    badge(...(state[detail.state] || ["none", detail.state])),
+    element("span", { class: `badge ${state[detail.state][0]}` }, state[detail.state][1]),
+    detail.too_long ? element("p", { class: "quiet small whole" }, "Too long to be judged while it is looked at, or broken: score says what it comes to.") : null,
     detail.state === "playing" ? element("span", { class: "doing" }, row.task ? [`task ${row.task} of ${row.tasks.length}, `, doing(row)] : "not begun") : null,
     element("span", { class: "quiet small" }, join(facts)),
   );

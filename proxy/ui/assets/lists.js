@@ -134,7 +134,7 @@ function errorItems(rows, chosen) {
         "error-row",
         element("span", { class: "row-head" }, exchangeBadge(row), element("span", {}, row.side === "provider" ? "the provider" : row.reason === "refused" ? "refused" : "recorded"), element("span", { class: "spacer" }), since(row.started_at)),
         element("span", { class: "row-words" }, where),
-        element("span", { class: "row-words clip" }, foreign([row.error_type, row.error].filter(Boolean).join(": "), { limit: 240 })),
+        element("span", { class: "row-words clip" }, foreign(row.error || row.error_type || "", { limit: 240 })),
       );
     },
   }));

@@ -35,7 +35,7 @@ class OpenExchange {
 
   draw(told) {
     const parts = [exchangeTop(told)];
-    if (told.error || told.error_type) parts.push(element("p", { class: "notice wrong" }, foreign([told.error_type, told.error].filter(Boolean).join(": "), { limit: 1000 })));
+    if (told.error || told.error_type) parts.push(element("p", { class: "notice wrong" }, foreign(told.error || told.error_type, { limit: 1000 })));
     if (told.omitted) parts.push(element("p", { class: "quiet" }, `${plural(told.omitted, "earlier message")} left out.`));
     parts.push(element("div", { class: "conversation recorded" }, told.messages.map(messagePart)));
     if (!told.messages.length) parts.push(element("p", { class: "quiet" }, "No messages were read from it."));

@@ -89,6 +89,7 @@ async def test_huge_texts_are_cut_and_say_so(provider: Any, tmp_path: Path, big_
         assert all(len(answer.raw) < 15 * TEXT_CHARS for answer in answers)
         session, exchange, history, raw, errors = (answer.json for answer in answers)
         calls, text = session["tasks"][0]["steps"]
+        assert session["too_long"] is True, "scorers compare texts: these would take them too long"
         left_out = f"… (+{len(HUGE) - TEXT_CHARS:,} characters)"
         assert calls["calls"][0]["observation"] == HUGE[:TEXT_CHARS] + left_out
         assert text["text"].startswith(HUGE[:TEXT_CHARS])
