@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from scenarios.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from proxy.drive.states import ScenarioInfo
@@ -45,8 +46,6 @@ def plan(
 
 
 def _unknown(wanted: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-    near += [name for name in known if wanted and wanted.lower() in name.lower() and name not in near]
-    if near:
-        return f"no scenario {wanted!r}: did you mean {' or '.join(map(repr, near[:3]))}?"
+    if meant := did_you_mean(wanted, known):
+        return f"no scenario {wanted!r}: {meant}"
     return f"no scenario {wanted!r} among the {len(known)} loaded: `scenarios list` prints their ids"

@@ -24,7 +24,7 @@ _WAITING = {
     "agent": "the agent",
     "tools": "the agent's tools",
     "provider": "the provider",
-    "retry": "the provider, to be asked again",
+    "retry": "a retry",
 }
 
 
@@ -131,9 +131,10 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     if now.sessions or not now.already:
         lines.append(
             f"{over} of {_count(now.sessions, 'session')} played in {duration(elapsed, whole=True)}: "
-            f"names right in {now.names_right} of {_count(now.tasks, 'task')}, "
-            f"{_thousands(now.input_tokens)} input and {_thousands(now.output_tokens)} output tokens"
+            f"names right in {now.names_right} of {_count(now.tasks, 'task')}"
         )
+        tokens = (_thousands(now.input_tokens), _thousands(now.output_tokens))
+        lines.append("{} input and {} output tokens".format(*tokens))
     if now.provider_errors:
         lines.append(f"The provider failed {_count(now.provider_errors, 'turn')}.")
     if now.retries:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
-import pty
 import signal
 import sqlite3
-import subprocess
 import sys
-import termios
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from support import logs
 from support.screen import Screen
+from support.terminal import on_terminal
 
 from proxy.log.migrations import MIGRATIONS
 from proxy.log.writer import LogWriter
@@ -185,40 +183,16 @@ async def test_a_follower_notices_that_its_reader_is_gone_although_nothing_is_wr
     assert await process.end() == (0, "", "")
 
 
-def on_a_terminal(path: Path, environment: dict[str, str]) -> str:
-    """What `tail` prints on a terminal of 80 columns."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "run_proxy.py", "tail", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-    ) as process:
-        os.close(slave)
-        shown = read_all(master)
-    assert process.returncode == 0
-    return shown
-
-
-def read_all(master: int) -> str:
-    """All that a terminal is sent until the other side has closed it."""
-    shown = b""
-    try:
-        while chunk := os.read(master, 65536):
-            shown += chunk
-    except OSError:
-        pass  # how Linux tells that the other side has closed the terminal
-    os.close(master)
-    return shown.decode()
-
-
 def test_a_terminal_gets_colours_unless_it_is_told_not_to_and_obeys_nothing_of_the_model_s(
     path: Path,
 ) -> None:
     write(path, *logs.opened(), logs.start(), logs.step(message=logs.text_message(ESCAPES)))
-    colored, plain = (on_a_terminal(path, {"NO_COLOR": value}) for value in ("", "1"))
+    shown = []
+    for value in ("", "1"):
+        with on_terminal("tail", path, NO_COLOR=value) as terminal:
+            shown.append(terminal.rest())
+            assert terminal.process.returncode == 0
+    colored, plain = shown
     assert "\x1b" not in plain
     # The screen fails for every sequence and every character that is not our own.
     screens = [Screen(80).write(text) for text in (colored, plain)]
@@ -229,33 +203,28 @@ def test_a_terminal_gets_colours_unless_it_is_told_not_to_and_obeys_nothing_of_t
 
 def test_ctrl_c_leaves_a_terminal_with_a_clean_line(path: Path) -> None:
     write(path, *logs.opened())
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "run_proxy.py", "tail", "--follow", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-        preexec_fn=take_terminal,
-    ) as process:
-        os.close(slave)
-        shown = ""
-        while "begins" not in shown:
-            shown += os.read(master, 65536).decode()
-        # As the key is pressed: the terminal echoes ^C and sends the signal.
-        os.write(master, b"\x03")
-        shown += read_all(master)
-    assert process.returncode == 0
+    with on_terminal("tail", "--follow", path) as terminal:
+        terminal.until("begins")
+        terminal.press(b"\x03")
+        shown = terminal.rest()
+        assert terminal.process.returncode == 0
     assert "^C" in shown
     screen = Screen(80).write(shown)
     assert screen.lines[-1].endswith("the session begins")
     assert screen.column == 0
 
 
-def take_terminal() -> None:
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def test_a_terminal_that_is_made_narrower_gets_narrower_lines(path: Path) -> None:
+    write(path, *logs.opened(), replace(logs.turn(), text="x" * 200))
+    with on_terminal("tail", "--follow", path, NO_COLOR="1") as terminal:
+        terminal.until("…")
+        before = len(terminal.sent)
+        terminal.resize(50)
+        write(path, replace(logs.turn(2), text="y" * 200))
+        terminal.until("y…")
+    lines = terminal.sent.splitlines()
+    assert {len(line) for line in lines if "xxxxx" in line} == {80}
+    assert {len(line) for line in terminal.sent[before:].splitlines() if "yyyyy" in line} == {50}
 
 
 def test_a_pipe_gets_plain_lines_unless_colours_are_asked_for(path: Path) -> None:
