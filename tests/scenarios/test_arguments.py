@@ -120,6 +120,7 @@ def test_lets_pass_what_the_released_similarity_lets_pass(predicted: str, refere
         ("", "a long reference", "rouge calculation failed at 'q'"),
         ("...", "a long reference", "rouge calculation failed at 'q'"),
         ("x", "", "string similarity too low at 'q' (edit score: 0.00)"),
+        ("STRASSE", "straße", "string similarity too low at 'q' (edit score: 0.00)"),
     ],
 )
 def test_refuses_a_text_with_the_released_reason(predicted: str, reference: str, detail: str) -> None:
@@ -132,6 +133,12 @@ def test_judges_chinese_by_segmented_words() -> None:
     assert check_one(STRING, "上海", "我想查询北京明天的天气预报情况").startswith(
         "error_match: string similarity too low at 'q' (rouge score: "
     )
+
+
+def test_segments_both_texts_where_either_has_a_chinese_character() -> None:
+    # 天气 / hello / world against hello / world; as written, only `world` would be in both.
+    assert check_one(STRING, "天气hello world", "hello world") == CORRECT
+    assert check_one(STRING, "hello world", "天气hello world") == CORRECT
 
 
 @pytest.mark.parametrize(
@@ -148,6 +155,12 @@ def test_judges_chinese_by_segmented_words() -> None:
         ({"type": "array", "items": STRING}, ["b", "a"], ["a"], "error_match: array length mismatch at 'q'"),
         ({"anyOf": [STRING, INTEGER]}, 1.5, 1, "error_schema: nested args type inconsistent"),
         ({"anyOf": [STRING, INTEGER]}, 1, 1, CORRECT),
+        (
+            {"anyOf": [{**STRING, "enum": ["a"]}, INTEGER]},
+            "x",
+            "x",
+            "error_schema: nested args value not in enum",
+        ),
         ({"type": "a name of no type"}, [1], [1], CORRECT),
         (
             {"type": "object", "additionalProperties": True, "properties": {"type": "array"}},
@@ -165,9 +178,10 @@ def test_judges_values_by_the_released_rules(
 
 def test_reports_a_free_form_member_named_like_a_keyword_as_a_failed_comparison() -> None:
     schema = {"type": "object", "additionalProperties": True}
-    assert check_one(schema, {"type": ["a"]}, {"type": ["a"]}) == (
-        "error: comparison failed - 'str' object has no attribute 'get'"
-    )
+    failed = "error: comparison failed - 'str' object has no attribute 'get'"
+    assert check_one(schema, {"type": ["a"]}, {"type": ["a"]}) == failed
+    items = {"type": "array", "items": schema}
+    assert check_one(items, [{"type": ["a"]}], [{"type": ["a"]}]) == failed
 
 
 def test_ignores_additional_properties_at_the_top_level() -> None:
