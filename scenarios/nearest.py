@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 CLOSE = 0.6
 """The ratio of `difflib` from which two names are near."""
+BESIDE = 0.15
+"""How much less near than the nearest another may be, to be named beside it."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The known names like `name`, the nearest first; then those that hold it. Case does not count."""
+    """The known names like `name`, or that hold it; those that begin so first, then the nearest.
+
+    Case does not count.
+    """
     names = {it.lower(): it for it in known}
     wanted = name.lower()
-    found = get_close_matches(wanted, names, n=most, cutoff=CLOSE)
-    found += [it for it in names if wanted and wanted in it and it not in found]
+    ratios = {it: SequenceMatcher(None, it, wanted).ratio() for it in names}
+    least = max(CLOSE, max(ratios.values(), default=0.0) - BESIDE)
+    found = [it for it in names if wanted and (ratios[it] >= least or wanted in it)]
+    found.sort(key=lambda it: (not it.startswith(wanted), -ratios[it]))
     return [names[it] for it in found[:most]]
 
 
