@@ -448,3 +448,30 @@ def test_the_page_on_configuration_runs_as_it_stands(tmp_path: Path) -> None:
     for name in re.findall(r"<!-- run: (\w+) -->", page):
         for words, shown in transcripts(name, page):
             assert_shows(shown, run(words, tmp_path))
+
+
+def test_the_page_on_the_terminal_runs_as_it_stands(tmp_path: Path) -> None:
+    """By a shell, for its pipes; times, which differ, are the same for the comparison."""
+    page = (DOCS / "terminal.md").read_text(encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(block("file", "wrong.py", page), encoding="utf-8")
+    programs = f"""
+        wildproxy() {{ {shlex.join([sys.executable, str(ROOT / "run_proxy.py")])} "$@"; }}
+        python() {{ {shlex.quote(sys.executable)} "$@"; }}
+    """
+    for name in re.findall(r"<!-- run: (\w+) -->", page):
+        for part in re.split(r"^\$ ", block("run", name, page), flags=re.MULTILINE)[1:]:
+            command, *shown = timeless(part).splitlines()
+            done = subprocess.run(
+                ["bash", "-c", f"{programs}\n{command} 2>&1"],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                env=environment(),
+            )
+            assert done.returncode == 0, done.stderr
+            assert_shows(shown, timeless(done.stdout))
+
+
+def timeless(text: str) -> str:
+    """Without dates, times of day, seconds, and ids of runs."""
+    return re.sub(r"\d{8}-\d{6}-\w{4}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+s", "#", text)
