@@ -30,7 +30,9 @@ COMMANDS = {
     "judge": Entry("Score", "scoring.judge_cli:judge", "Score recorded replies and chats without a proxy."),
     "export": Entry("Score", "scoring.export_cli:export", "Sessions for the tools of others."),
     "scenarios": Entry("Scenarios", "scoring.scenarios_cli:scenarios", "List, show, check scenario files."),
-    "config": Entry("Settings", "proxy.command_line.config_cli:config", "What is set, and where."),
+    "config": Entry(
+        "Settings", "proxy.command_line.config_cli:config", "What is set where: variables, wildproxy.toml."
+    ),
     "completion": Entry(
         "Settings", "proxy.command_line.completion_cli:completion", "Completion for bash, zsh and fish."
     ),

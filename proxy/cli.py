@@ -52,7 +52,7 @@ def scenarios_option(command: F) -> F:
     Examples:
       wildproxy serve --scenarios bundled --provider sim:oracle
       wildproxy serve --scenarios everyday --provider https://api.openai.com/v1
-      wildproxy serve --provider https://api.openai.com/v1 --log run.db     # only records
+      wildproxy serve --provider https://api.openai.com/v1    # only records
     """
 )
 @scenarios_option
@@ -97,7 +97,7 @@ def serve(
     Examples:
       wildproxy drive --agent builtin --provider sim:noisy:0.3
       wildproxy drive --agent builtin --provider sim:serial --scenarios ledger
-      wildproxy drive --agent 'python my_agent.py' --provider https://api.openai.com/v1
+      wildproxy drive --agent 'python agent.py' --provider https://api.openai.com/v1
     """
 )
 @scenarios_option

@@ -38,7 +38,7 @@ class Asked:
     Examples:
       wildproxy score                # the newest log in ./runs
       wildproxy score run.db -v      # with the evidence for every wrong task
-      wildproxy score run.db --format markdown --fail-under strict:session_accuracy=0.10
+      wildproxy score run.db --fail-under strict:session_accuracy=0.10
     """
 )
 @logs_argument

@@ -48,6 +48,7 @@ def scenarios() -> None:
 
 @scenarios.command(
     "list",
+    short_help="The packs, or the sessions of files.",
     epilog="""\b
     Examples:
       wildproxy scenarios list             # the packs
@@ -81,11 +82,12 @@ def list_command(files: tuple[str, ...], language: str, output_format: str) -> N
 
 
 @scenarios.command(
+    short_help="Print one session.",
     epilog="""\b
     Examples:
       wildproxy scenarios show bundled
       wildproxy scenarios show bundled home_6 --task 2
-    """
+    """,
 )
 @click.argument("file", metavar="FILE", shell_complete=complete_scenarios)
 @click.argument("session", metavar="[ID]", required=False, shell_complete=complete_ids)
@@ -118,11 +120,12 @@ def show(
 
 
 @scenarios.command(
+    short_help="Check files, one line a finding.",
     epilog="""\b
     Examples:
       wildproxy scenarios validate my.json
       wildproxy scenarios validate my.json --level warning
-    """
+    """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_scenarios)
 @language_option
@@ -164,10 +167,11 @@ def validate(files: tuple[str, ...], language: str, level: str, output_format: s
 
 
 @scenarios.command(
+    short_help="Write a scenario file to begin with.",
     epilog="""\b
     Examples:
       wildproxy scenarios new my.json
-    """
+    """,
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
@@ -198,10 +202,11 @@ def new(file: Path, output_format: str | None) -> None:
 
 
 @scenarios.command(
+    short_help="The JSON Schema of scenario files.",
     epilog="""\b
     Examples:
       wildproxy scenarios schema > scenario.schema.json
-    """
+    """,
 )
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors that complete and check by it."""

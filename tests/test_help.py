@@ -43,7 +43,11 @@ NOT_RUN = (
     # these go on until they are stopped
     *("serve", "simulate", "tail -f"),
     # these take long, or need the network, or are run by the tests of the documentation
-    *("demo", "drive --agent 'python", "drive --agent builtin --provider sim:serial --scenarios ledger"),
+    *(
+        "demo",
+        "drive --agent 'python agent.py",
+        "drive --agent builtin --provider sim:serial --scenarios ledger",
+    ),
     # these name a run or an exchange of the reader's own log
     *("runs rename", "runs delete", "log show", "--run-a"),
     # this is the shell's business
@@ -90,6 +94,7 @@ def test_every_command_has_one_to_three_examples_of_itself(name: str) -> None:
     assert section is not None
     told = examples(COMMANDS[name])
     assert 1 <= len(told) <= 3
+    assert [line for line in told if len(line) > 78] == []
     assert [line for line in told if f"  {line}\n" not in f"{section[1]}\n"] == []
     assert [line for line in told if f"wildproxy {name}" not in line] == []
 

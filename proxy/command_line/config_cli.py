@@ -52,12 +52,13 @@ def _complete_command(context: click.Context, parameter: click.Parameter, begun:
 
 
 @config.command(
+    short_help="What each option comes to, and where from.",
     epilog="""\b
     Examples:
       wildproxy config show                         # what is set, for all commands
       wildproxy config show drive --format json
-      wildproxy config show drive -- --limit 3      # as a command line would have it
-    """
+      wildproxy config show drive -- --limit 3      # as with this option
+    """,
 )
 @click.argument("words", nargs=-1, metavar="[COMMAND [-- ARGS]]", shell_complete=_complete_command)
 @click.option(
@@ -209,10 +210,11 @@ TEMPLATE = """\
 
 
 @config.command(
+    short_help="Write a wildproxy.toml to begin with.",
     epilog="""\b
     Examples:
       wildproxy config init
-    """
+    """,
 )
 def init() -> None:
     """Write a wildproxy.toml to the current folder, with everything commented out. Never overwrites."""

@@ -39,11 +39,12 @@ def log() -> None:
 
 
 @log.command(
+    short_help="What a log holds, and what is unfinished.",
     epilog="""\b
     Examples:
       wildproxy log info run.db
       wildproxy log info run.db --format json
-    """
+    """,
 )
 @log_argument
 @format_option
@@ -167,11 +168,12 @@ def migrate(path: Path) -> None:
 
 
 @log.command(
+    short_help="Print one exchange whole.",
     epilog="""\b
     Examples:
       wildproxy log show run.db 3f2a --full
       wildproxy log show run.db 3f2a --raw > answer.txt
-    """
+    """,
 )
 @log_argument
 @click.argument("exchange", metavar="EXCHANGE")

@@ -23,8 +23,8 @@ _SQLITE = b"SQLite format 3\0"
 
 _EXAMPLES = """\b
 Examples:
-  wildproxy report agent.db                           # writes agent.html
-  wildproxy report before.db after.db -o report.html  # compares after.db with before.db
+  wildproxy report run.db                             # writes run.html
+  wildproxy report before.db after.db -o report.html  # side by side
 """
 
 
