@@ -62,13 +62,15 @@ def link_hash(parent: str | None, message: str) -> str:
     return hashlib.sha256(f"{parent or ''}>{message}".encode()).hexdigest()[:HASH_CHARS]
 
 
-def chain(messages: Iterable[str]) -> tuple[Link, ...]:
-    """The links of a history, given its message hashes. The last one is its tip."""
+def chain(messages: Iterable[str], tip: str | None = None, count: int = 0) -> tuple[Link, ...]:
+    """The links of a history, given its message hashes. The last one is its tip.
+
+    With `tip`, those that come after the `count` messages of the history that ends there.
+    """
     links: list[Link] = []
-    parent = None
-    for position, message in enumerate(messages):
-        links.append(Link(link_hash(parent, message), parent, message, position))
-        parent = links[-1].hash
+    for position, message in enumerate(messages, count):
+        links.append(Link(link_hash(tip, message), tip, message, position))
+        tip = links[-1].hash
     return tuple(links)
 
 
@@ -82,6 +84,8 @@ def _any_json_text(value: Any) -> str:
 
 
 def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

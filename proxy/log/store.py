@@ -14,6 +14,7 @@ from proxy.log import statements as sql
 from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, storable
 from proxy.log.errors import LogError
 from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
+from proxy.log.repeats import Histories, Texts
 
 KNOWN_LIMIT = 200_000
 """Hashes remembered as stored. At 32 characters each, about 20 MB."""
@@ -54,6 +55,8 @@ class Store:
         self._file = _identity(self._path)
         self._known: set[str] = set()
         self._fresh: list[str] = []
+        self._histories = Histories()
+        self._parameter_texts, self._header_texts, self._tool_lists = Texts(), Texts(), Texts()
         self._data_version = -1
         self._seq = 0
         self._secrets: tuple[str, ...] = ()
@@ -81,7 +84,7 @@ class Store:
         self._execute("BEGIN IMMEDIATE")
         version = self._execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version:
-            self._known.clear()
+            self._forget()
             self._data_version = version
         self._seq = self._execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
 
@@ -90,6 +93,8 @@ class Store:
 
         Raises RowError; the transaction stays usable then.
         """
+        if secrets != self._secrets:  # what is to be masked is another text now
+            self._forget_texts()
         self._secrets = secrets
         self._fresh.clear()
         self._execute("SAVEPOINT call")
@@ -100,6 +105,7 @@ class Store:
             self._execute("ROLLBACK TO call")
             self._execute("RELEASE call")
             self._known.difference_update(self._fresh)
+            self._forget_texts()
             raise RowError(f"{type(row).__name__}: {error}") from error
         self._execute("RELEASE call")
 
@@ -108,7 +114,7 @@ class Store:
         self._execute("COMMIT")
 
     def rollback(self) -> None:
-        self._known.clear()
+        self._forget()
         with contextlib.suppress(sqlite3.Error):  # it follows another error, which is the one to report
             if self._connection.in_transaction:
                 self._execute("ROLLBACK")
@@ -119,6 +125,15 @@ class Store:
             self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             self._connection.close()
+
+    def _forget(self) -> None:
+        """What was stored may be stored no more."""
+        self._known.clear()
+        self._forget_texts()
+
+    def _forget_texts(self) -> None:
+        for repeats in (self._histories, self._parameter_texts, self._header_texts, self._tool_lists):
+            repeats.clear()
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -165,7 +180,7 @@ class Store:
             "request_model": self._text(row.request_model),
             "request_headers": self._headers(row.headers),
             "message_count": None if row.messages is None else len(row.messages),
-            "tip": self._history(row.messages or ()),
+            "tip": self._history(row.messages or []),
             "tools": tools,
             "body": body,
             "changes": self._parameters(row.changes),
@@ -238,17 +253,22 @@ class Store:
             body.pop("messages", None)
         tools = None
         if isinstance(body.get("tools"), list):
-            tools = self._content("tool_lists", body.pop("tools"))
+            tools = self._tool_lists.made(body.pop("tools"), lambda it: self._content("tool_lists", it))
         return self._parameters(body), tools
 
-    def _history(self, messages: Iterable[Any]) -> str | None:
+    def _history(self, messages: list[Any]) -> str | None:
         """Store what is new of a history. The hash of its last link, None if it is empty."""
-        tip = None
-        for link in chain([self._message(message) for message in messages]):
+        if not messages:
+            return None
+        looked = self._histories.look(messages)
+        tip, count = (looked.known.tip, looked.known.count) if looked.known else (None, 0)
+        for link in chain((self._message(message) for message in messages[count:]), tip, count):
             tip = link.hash
             if self._is_new(tip):
                 values = {"hash": tip, "parent": link.parent, "message": link.message}
                 self._execute(sql.LINK, {**values, "position": link.position})
+        assert tip is not None
+        self._histories.remember(looked, len(messages), tip)
         return tip
 
     def _message(self, message: Any) -> str:
@@ -271,13 +291,16 @@ class Store:
         return True
 
     def _parameters(self, value: Any) -> str:
+        return self._parameter_texts.made(value, self._scrubbed)
+
+    def _scrubbed(self, value: Any) -> str:
         try:
             return json_text(scrub_json(value, self._secrets))
         except RecursionError:
             return TOO_DEEP
 
     def _headers(self, headers: dict[str, str]) -> str:
-        return self._parameters(allowed_headers(headers))
+        return self._header_texts.made(headers, lambda it: self._scrubbed(allowed_headers(it)))
 
     def _text(self, text: object) -> str | None:
         """A text of the envelope. What should be text and is not, as some providers do, is kept as JSON."""
