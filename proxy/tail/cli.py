@@ -38,7 +38,7 @@ def _or_newest(context: click.Context, parameter: click.Parameter, value: Path |
 @click.command(
     epilog="""\b
     Examples:
-      wildproxy tail -f                              # the newest log in ./runs, live
+      wildproxy tail -f                              # the newest log, live
       wildproxy tail run.db --session home_6 --wide  # whole, with arguments
       wildproxy tail run.db | awk '$4 == "task" && $5 == "wrong"'
     """

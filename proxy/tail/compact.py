@@ -18,6 +18,8 @@ from proxy.tail.events import (
 )
 from proxy.tail.lines import SERVED, Cost, Line, Told, cost_of, provider_line, whole_lines
 
+NAMELESS, NOTHING = "(no name)", "(nothing)"
+
 
 @dataclass(slots=True)
 class _Step:
@@ -84,14 +86,14 @@ class Wide:
 
 def _step_line(event: Verdict, step: _Step) -> Line:
     cost = Cost() if step.call is None else cost_of(step.call)
-    names = _counted(name or "(no name)" for name in step.names)
+    names = _counted(name or NAMELESS for name in step.names)
     if odd := _counted(it for it in step.outcomes if it != SERVED):
         names = f"{names}; {odd}"
     kind, text = (
         ("calls", names) if step.names else ("asks" if event.decision == "ask" else "says", step.text)
     )
     if event.decision == "stop":
-        return Line(event.at, event.place, kind, text or "(nothing)", "wrong", "bad", "wrong", cost)
+        return Line(event.at, event.place, kind, text or NOTHING, "wrong", "bad", "wrong", cost)
     if not step.names and not event.reason:
         return Line(event.at, event.place, kind, text, "asks" if kind == "asks" else "", cost=cost)
     mark, color = ("odd", "odd") if odd or event.reason else ("calls", "")
@@ -99,9 +101,13 @@ def _step_line(event: Verdict, step: _Step) -> Line:
 
 
 def _recorded_line(event: SideCall, step: _Step) -> Line:
-    kind, mark = ("calls", "calls") if step.names else ("says", "")
-    text = ", ".join(step.names) if step.names else step.text
-    return Line(event.at, event.place, kind, text, mark, cost=cost_of(event.call))
+    cost = cost_of(event.call)
+    if step.names:
+        names = _counted(name or NAMELESS for name in step.names)
+        return Line(event.at, event.place, "calls", names, "calls", cost=cost)
+    if step.text:
+        return Line(event.at, event.place, "says", step.text, cost=cost)
+    return Line(event.at, event.place, "says", NOTHING, "odd", "odd", cost=cost)
 
 
 def _counted(words: Iterable[str]) -> str:

@@ -94,8 +94,9 @@ def _whole(event: Told) -> Line:
         case HistoryFinding(_, _, turn, what, detail):
             return Line(at, place, "finding", f"turn {turn}: {what}: {detail}", "odd", "odd")
         case SideCall(_, _, reason, call, answer):
-            text = "" if reason == RECORDED else f"{reason}: "
-            return _called(place, at, "side", call, text, f" → {answer}" if answer else "")
+            if reason == RECORDED:
+                return provider_line(place, at, call)
+            return _called(place, at, "side", call, f"{reason}: ", f" → {answer}" if answer else "")
         case AgentFailure(_, _, call):
             return _called(place, at, "agent", call, "", "")
         case TaskSummary():
@@ -150,7 +151,14 @@ def _call_text(call: Call) -> str:
         parts.append(call.state)
     if call.first_chunk is not None and not call.failed:
         parts.append(f"first chunk {seconds_text(call.first_chunk)}")
-    return ", ".join(parts) + (f": {call.error}" if call.error else "")
+    return ": ".join([", ".join(parts), *([_error(call, call.error)] if call.error else [])])
+
+
+def _error(call: Call, text: str) -> str:
+    """What is said of a failure, without the status once more: providers name it in their own words."""
+    for again in (f"{call.status}: ", f"HTTP {call.status}: "):
+        text = text.removeprefix(again)
+    return text
 
 
 def _task(event: TaskSummary) -> Line:
@@ -194,7 +202,8 @@ def cost_of(call: Call) -> Cost:
 
 def _run_text(event: RunBegun) -> str:
     name = "" if event.name is None else f" ({event.name})"
-    config = [str(event.config[key]) for key in _CONFIG if event.config.get(key) is not None]
+    names = _CONFIG[:3] if event.config.get("mode") == "record" else _CONFIG
+    config = [str(event.config[name]) for name in names if event.config.get(name) is not None]
     return " ".join(["run", f"{event.place.run}{name}", *(["· " + " · ".join(config)] if config else [])])
 
 

@@ -148,11 +148,14 @@ def test_an_exchange_that_was_passed_through_is_a_line_for_what_was_answered() -
     place = Place("r1")
     asked = UserTurn(place, AT, "recorded", "Hello?")
     text = [SideCall(place, AT, "recorded", CALL, ""), AssistantText(place, AT, "Hello.")]
-    calls = [SideCall(place, AT, "recorded", CALL, ""), ToolCalled(place, AT, "f", "{}")]
-    assert compact(asked, *text, *calls) == [
+    calls = [SideCall(place, AT, "recorded", CALL, ""), *[ToolCalled(place, AT, "f", "{}")] * 2]
+    nothing = SideCall(place, AT, "recorded", CALL, "")
+    assert compact(asked, *text, *calls, nothing, SideCall(place, AT, "recorded", LIMITED, "")) == [
         ("user", "", "Hello?", None, Cost()),
         ("says", "", "Hello.", None, COST),
-        ("calls", "calls", "f", None, COST),
+        ("calls", "calls", "f ×2", None, COST),
+        ("says", "odd", "(nothing)", None, COST),
+        ("llm", "odd", "status 429: rate_limited: slow down", "failed", Cost(seconds=0.2)),
     ]
 
 
@@ -252,6 +255,18 @@ def test_the_summary_of_a_session_says_which_tasks_were_right(
     tasks: tuple[str | None, ...], line: tuple[str, str, str | None]
 ) -> None:
     assert compact(SessionSummary(SESSION, AT, tasks, SPENT)) == [("session", *line, Cost(2000, 100, 3.5))]
+
+
+def test_a_failure_names_its_status_once() -> None:
+    call = Call("m", 503, "provider_error", None, None, 1.0, None, "503: HTTP 503: overloaded")
+    assert wide(ProviderCall(HERE, AT, call)) == [("llm", "status 503: overloaded")]
+    bare = Call("m", 500, "provider_error", None, None, 1.0, None, None)
+    assert wide(ProviderCall(HERE, AT, bare)) == [("llm", "status 500")]
+
+
+def test_a_run_that_only_records_has_no_history_and_no_tools_of_its_own() -> None:
+    config = {"mode": "record", "provider": "sim:x", "model": "m", "history": "gold", "tools": "intercept"}
+    assert wide(RunBegun(Place("r1"), AT, AT, None, config)) == [("run", "run r1 · record · sim:x · m")]
 
 
 def test_places_count_from_one() -> None:
