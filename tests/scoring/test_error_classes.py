@@ -46,6 +46,7 @@ INVALID_JSON = ErrorClass("unclassified", "invalid_json")
 TEXT, EMPTY = Reply("Some words."), Reply("")
 LAMP, CHAIR = ("getPrice", {"thing": "lamp"}), ("getPrice", {"thing": "chair"})
 STOCK = ("countStock", {"thing": "lamp"})
+WEIGH = ("weigh", {"thing": "lamp", "kilos": 1.5})
 BOOK = ("book", {"thing": "lamp", "day": "Monday"})
 
 ONE = [scenes.call("getPrice", {"thing": "lamp"}, 3), scenes.close("3.", 0)]
@@ -70,6 +71,13 @@ ASKING = [
     scenes.close("Booked.", 1),
 ]
 """An ask, then book."""
+ASKING_LATE = [
+    scenes.call("getPrice", {"thing": "lamp"}, 3),
+    scenes.ask("Which day?", "On Monday.", 0),
+    scenes.call("book", {"thing": "lamp", "day": "Monday"}, True, 1),
+    scenes.close("Booked.", 2),
+]
+"""getPrice, then an ask, then book."""
 
 
 def classes(
@@ -117,6 +125,7 @@ def reported(played: Sequence[Trajectory], by: Any) -> tuple[tuple[ErrorClass | 
         ((call(STOCK, STOCK),), CHAIN, ErrorClass("redundant_call")),
         ((TEXT, call(BOOK), call(BOOK)), ASKING, ErrorClass("redundant_call")),
         ((TEXT, call(LAMP, STOCK)), ASKING, ErrorClass("redundant_call")),
+        ((call(LAMP), TEXT, call(BOOK, STOCK)), ASKING_LATE, ErrorClass("redundant_call")),
         # Call Error: a surplus name that the Reference does not have.
         ((call(STOCK),), ONE, ErrorClass("call_error")),
         ((call(LAMP), call(BOOK)), CHAIN, ErrorClass("call_error")),
@@ -124,6 +133,7 @@ def reported(played: Sequence[Trajectory], by: Any) -> tuple[tuple[ErrorClass | 
         # Early Termination: all that was done is part of the Reference.
         ((call(LAMP), TEXT), CHAIN, ErrorClass("early_termination", "closed_early")),
         ((TEXT, TEXT), ASKING, ErrorClass("early_termination", "closed_early")),
+        ((call(LAMP), call(WEIGH), TEXT), TWICE, ErrorClass("early_termination", "closed_early")),
         ((call(LAMP), EMPTY), CHAIN, ErrorClass("early_termination", "no_reply")),
         ((call(LAMP),), CHAIN, ErrorClass("early_termination", "no_reply")),
         ((call(LAMP, STOCK),), CHAIN, ErrorClass("early_termination", "out_of_order")),
