@@ -145,6 +145,7 @@ def test_what_a_hostile_model_says_is_text(provider: Provider, proxy: Served, op
     page.goto(f"{proxy.url}/ui#run=r-hostile&session=s1")
     expect(page.locator("#content h2")).to_have_text("evil_1.e1")
     expect(page.locator(".task")).to_have_count(2)
+    expect(page.locator(".content-head")).to_contain_text("Too long to be judged")
     for details in page.locator("#content details").all():
         details.evaluate("it => it.open = true")
     expect(page.locator(".exchange").first).to_be_visible()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from support import commands, driving, hostile, logs, pages
 from support.browsing import Open, Watched, violations
 
 from proxy.log.writer import LogWriter
+from scoring.page.look import shared_look
 from scoring.report import RunReport, task_rows
 from scoring.types import ERROR
 
@@ -357,3 +360,36 @@ def test_a_text_of_a_million_characters_is_shown_when_asked_for(report: Written,
     words.get_by_role("button", name="Show all").click()
     assert words.evaluate("it => it.textContent.match(/x+$/)[0].length") > 10_000
     assert sideways(page) == 0
+
+
+# --- The libraries and the parts ---------------------------------------------
+
+
+def test_the_libraries_are_those_whose_sums_are_written_down() -> None:
+    folder = Path(str(files("scoring.page") / "assets" / "vendor"))
+    table = (folder / "README.md").read_text(encoding="utf-8")
+    for script in folder.glob("*.js"):
+        assert hashlib.sha256(script.read_bytes()).hexdigest() in table, script.name
+        assert (folder / f"LICENSE.{script.name.split('.')[0]}").is_file()
+
+
+def test_what_a_reader_opened_stays_open_while_the_session_grows(tmp_path: Path, open_page: Open) -> None:
+    look = shared_look()
+    page_of_parts = f"<!doctype html><title>parts</title><style>{look.css}</style><main></main>"
+    (tmp_path / "parts.html").write_text(f"{page_of_parts}<script>{look.script}</script>", encoding="utf-8")
+    page = open_page((tmp_path / "parts.html").as_uri()).page
+    step = {"number": 1, "text": None, "calls": [{"name": "find", "arguments": "{}", "observation": "found"}]}
+    task = {"number": 1, "turns": [{"user": "Where?", "origin": "task"}], "steps": [step]}
+    detail = {"key": None, "scenario": "x", "state": "playing", "tasks": [task]}
+    page.evaluate("it => document.querySelector('main').append(window.shown = renderSession(it, {}))", detail)
+    page.get_by_text("Observation").click()
+    expect(page.locator(".observation .disclosed")).to_have_text("found")
+    page.evaluate("window.kept = document.querySelector('[data-part=\"step 1\"]')")
+    grown = {**task, "steps": [step, {"number": 2, "text": "There.", "calls": []}], "ending": "closed"}
+    page.evaluate("it => updateSession(window.shown, it)", {**detail, "tasks": [grown]})
+    assert page.locator(".step").count() == 2
+    assert page.evaluate("window.kept === document.querySelector('[data-part=\"step 1\"]')")
+    judged = {**grown, "steps": [{**step, "verdict": "right"}, grown["steps"][1]]}
+    page.evaluate("it => updateSession(window.shown, it)", {**detail, "tasks": [judged]})
+    assert page.locator('[data-part="step 1"] .badge').first.inner_text().endswith("right")
+    expect(page.locator(".observation .disclosed")).to_be_visible()

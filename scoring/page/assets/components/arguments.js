@@ -57,7 +57,8 @@ function argumentRow(name, sent, expected, faults) {
   const cells = [element("div", { role: "rowheader", class: "argument-name" }, foreign(name, { limit: 120 }))];
   const same = expected && isSent && Object.hasOwn(expected, name) && sameJson(sent[name], expected[name]) && !own.length;
   if (same || !expected) {
-    cells.push(argumentCell("sent", own, isSent, sent[name], path, "", same));
+    cells.push(argumentCell("sent", own, isSent, sent[name], path, ""));
+    if (same) cells.push(element("div", { class: "argument-cell expected equal", role: "cell" }, "= as expected"));
   } else {
     const isExpected = Object.hasOwn(expected, name);
     cells.push(argumentCell("sent", own, isSent, sent[name], path, "left out"));
@@ -77,16 +78,14 @@ function isBelow(path, root) {
   return path === root || (path.startsWith(root) && (path[root.length] === "." || path[root.length] === "["));
 }
 
-function argumentCell(side, faults, is, value, path, absent, same) {
-  const label = element("span", { class: "cell-label" }, side);
+function argumentCell(side, faults, is, value, path, absent) {
   const marks = new Map(
     faults.filter(it => it.path !== path).map(it => [it.path, { kind: side === "sent" ? "wrong" : "right", title: it.message }]),
   );
   const shown = is ? jsonView(value, { marks, path }) : element("span", { class: "quiet" }, absent);
   const kind = faults.length ? (side === "sent" ? "wrong" : "right") : "";
   const sign = kind && element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[kind]);
-  const equal = same && element("span", { class: "equal", title: "as expected" }, element("span", { class: "visually-hidden" }, "as expected"));
-  return element("div", { class: `argument-cell ${side} ${kind} ${same ? "both" : ""}`, role: "cell", "aria-colspan": same ? "2" : null }, label, sign, shown, equal);
+  return element("div", { class: `argument-cell ${side} ${kind}`, role: "cell" }, element("span", { class: "side" }, side), sign, shown);
 }
 
 function withoutPath({ path, message }) {

@@ -44,16 +44,17 @@ async function route() {
     showOverview(Boolean(view), address);
     return;
   }
+  overview.left = address.session;
   if (view && view.key === address.session) return goToTask(view, address.task);
   const made = await sessionView(address.session);
   if (mine !== turn) return;
   made.key = address.session;
   if (!overview.made.hidden) overview.scroll = window.scrollY;
-  overview.left = address.session;
   overview.made.hidden = true;
   if (view) view.remove();
   main.append(made);
-  document.title = `${visibleText(clipped(address.session && page.sessions.has(address.session) ? page.sessions.get(address.session).session : address.session, 80))} – ${visibleText(clipped(page.document.title, 80))}`;
+  const row = page.sessions.get(address.session);
+  document.title = [row ? row.session : address.session, page.document.title].map(it => visibleText(clipped(it, 80))).join(" – ");
   goToTask(made, address.task);
 }
 
@@ -137,8 +138,9 @@ async function start() {
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.matchMedia("print").addEventListener("change", event => (event.matches ? beforePrint() : afterPrint()));
-  document.documentElement.dataset.ready = "";
   route();
+  document.documentElement.dataset.ready = "";
+  performance.mark("ready");
 }
 
 startTheme();

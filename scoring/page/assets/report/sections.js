@@ -119,7 +119,7 @@ function transitionChart() {
       const found = kind.map(entry => [entry, figure(run, entry)]).filter(([, it]) => it);
       if (found.length < 2) return null;
       const [first, last] = [found[0], found.at(-1)];
-      return `${percent(first[1].value)} % right before the kind of task changes, ${percent(last[1].value)} % after ${plural(Number(group(last[0])), "change")}; later tasks have more changes.`;
+      return `${percent(first[1].value)} % right before the kind of task first changes, ${percent(last[1].value)} % after ${plural(Number(group(last[0])), "change")}.`;
     }),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
     panels: [{ spec: () => rateLines(rows, { x, series, xTitle: several() ? "changes of the kind of task so far" : "changes so far" }) }],

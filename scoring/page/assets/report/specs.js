@@ -11,6 +11,7 @@ gainsAndLosses(rows, {lines})          gained to the right, lost to the left
 
 const RATE_AXIS = { format: ".0%", grid: true, title: null, values: [0, 0.25, 0.5, 0.75, 1], domain: false, ticks: false };
 const RATE_SCALE = { domain: [0, 1] };
+const MOST_INTERVALS = 8; // Along an axis: more of them hide each other, and are in the table.
 
 function seriesScale(series) {
   return { domain: series, range: seriesColours(series.length) };
@@ -26,6 +27,11 @@ function rateLines(rows, { x, series, dash, xTitle }) {
   const values = rows.map(row => ({ ...row, at: x.indexOf(row.x) + shift(row) }));
   const y = { field: "value", type: "quantitative", scale: RATE_SCALE, axis: RATE_AXIS };
   const axis = { values: x.map((_, i) => i), labelExpr: `${JSON.stringify(x)}[datum.value]`, grid: false, ticks: false, labelPadding: 8, title: xTitle };
+  const intervals = {
+    transform: [{ filter: "isValid(datum.low)" }],
+    mark: { type: "rule", strokeWidth: 1.5, opacity: 0.75 },
+    encoding: { y: { ...y, field: "low" }, y2: { field: "high" } },
+  };
   return {
     data: { values },
     height: 170,
@@ -41,12 +47,8 @@ function rateLines(rows, { x, series, dash, xTitle }) {
     },
     layer: [
       { mark: { type: "line", strokeWidth: 2, opacity: 0.45, tooltip: null }, encoding: { y, ...dashes(dash, series) } },
-      {
-        transform: [{ filter: "isValid(datum.low)" }],
-        mark: { type: "rule", strokeWidth: 1.5, opacity: 0.75 },
-        encoding: { y: { ...y, field: "low" }, y2: { field: "high" } },
-      },
-      { mark: { type: "circle", size: 80, opacity: 1 }, encoding: { y } },
+      ...(x.length > MOST_INTERVALS ? [] : [intervals]),
+      { mark: { type: "circle", size: x.length > MOST_INTERVALS ? 36 : 80, opacity: 1 }, encoding: { y } },
     ],
   };
 }
