@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 from sqlite_utils import Database
 from support.agent_runs import command
+from support.commands import printed_in
 
 from run_proxy import main
 from scenarios import LABELS, SUBTYPES, load
@@ -79,8 +80,9 @@ def run(words: list[str], folder: Path) -> str:
     """
     variables = dict(word.split("=", 1) for word in takewhile(VARIABLE.match, words))
     words = words[len(variables) :]
+    if words[0] == "wildproxy":
+        return printed_in(folder, *words[1:], env=environment() | variables)
     programs = {
-        "wildproxy": [sys.executable, str(ROOT / "run_proxy.py")],
         "python": [sys.executable],
         "sqlite-utils": [sys.executable, "-m", "sqlite_utils"],
     }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import printed_in
 
 from scoring.compare import definitions as compare_definitions
 from scoring.leaderboard import board as leaderboard
@@ -20,14 +19,6 @@ PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 PRICES = {"currency": "EUR", "models": {"*": {"input": 1, "output": 2}}}
 
 
-def wildproxy(*words: object) -> str:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run_proxy.py"), *map(str, words)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Runs of two epochs: one with gold history, one with live, a few Tasks wrong in each."""
@@ -36,7 +27,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     play = ["drive", "--agent", "builtin", "--scenarios", "bundled", "--limit", 6, "--epochs", 2]
     for name in ("gold", "live"):
         log = folder / f"{name}.db"
-        wildproxy(*play, "--provider", "sim:noisy:0.3", "--history", name, "--log", log)
+        printed_in(folder, *play, "--provider", "sim:noisy:0.3", "--history", name, "--log", log)
     return {name: folder / f"{name}.db" for name in ("gold", "live")}
 
 
@@ -44,7 +35,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def documents(logs: dict[str, Path]) -> list[dict[str, Any]]:
     prices = logs["gold"].with_name("prices.json")
     return [
-        json.loads(wildproxy("score", log, "--format", "json", "--prices", prices)) for log in logs.values()
+        json.loads(printed_in(ROOT, "score", log, "--format", "json", "--prices", prices))
+        for log in logs.values()
     ]
 
 
@@ -61,14 +53,14 @@ def test_score_makes_just_the_figures_that_are_defined(documents: list[dict[str,
 def test_a_table_has_no_row_of_figures_that_the_page_does_not_explain(logs: dict[str, Path]) -> None:
     titles = {it.title for it in DEFINITIONS.values()}
     for log in logs.values():
-        _, behaviour = wildproxy("score", log, "-v").split("\nBehaviour\n")
+        _, behaviour = printed_in(ROOT, "score", log, "-v").split("\nBehaviour\n")
         rows = re.findall(r"^  (.+?)(?:, [\w ]+)?  +\S.*n = \d+$", behaviour.partition("\n\n")[0], re.M)
         assert len(rows) > 15
         assert set(rows) <= titles
 
 
 def test_compare_makes_just_the_figures_that_are_defined(logs: dict[str, Path]) -> None:
-    document = json.loads(wildproxy("compare", logs["gold"], logs["gold"], "--format", "json"))
+    document = json.loads(printed_in(ROOT, "compare", logs["gold"], logs["gold"], "--format", "json"))
     found = {"noise_floor"} if document["noise_floor"]["a"] else set()
     for level in document["levels"].values():
         found |= {key for key, value in level.items() if isinstance(value, float | int)}

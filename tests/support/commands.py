@@ -7,8 +7,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,26 @@ LISTENING = re.compile(r"http://127\.0\.0\.1:\d+")
 def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
     """A command, run in this process; `result.stderr` and `result.stdout` are apart."""
     return CliRunner().invoke(main, [str(it) for it in arguments], env=env, prog_name="wildproxy")
+
+
+def run_in(folder: Path, *arguments: object, env: Mapping[str, str] | None = None) -> Result:
+    """A command, run in this process as if it were begun in the folder.
+
+    For tests about what it does and says: a process of its own takes longer to begin than to do it.
+    """
+    before, sys.argv = sys.argv, [str(PROGRAM)]
+    try:
+        with chdir(folder):
+            return run(*arguments, env=dict(env or {}))
+    finally:
+        sys.argv = before
+
+
+def printed_in(folder: Path, *arguments: object, env: Mapping[str, str] | None = None) -> str:
+    """What a command prints that is run in the folder and must succeed."""
+    done = run_in(folder, *arguments, env=env)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
 
 
 def error_line(result: Result, exit_code: int) -> str:

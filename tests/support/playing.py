@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import aiohttp
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from support import scenes
 from yarl import URL
 
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 ONE_TRY = {"provider_retries": 0} if "provider_retries" in Settings.__slots__ else {}
 """A failing provider is asked once, unless a test says otherwise."""
+
+TLS = ssl.create_default_context()
+"""A client of the SDK reads all certificates of the machine anew, which takes longer than most tests."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Proxy:
         """A client as an agent has it: a base URL and a key, nothing else."""
         base_url = f"{self.url}/v1" if session is None else self.base(session)
         given = {"base_url": base_url, "api_key": "sk-test-agent-key-1", "max_retries": retries, **options}
-        self.sdk_clients.append(AsyncOpenAI(**given))
+        self.sdk_clients.append(AsyncOpenAI(http_client=DefaultAsyncHttpxClient(verify=TLS), **given))
         return self.sdk_clients[-1]
 
     async def send(self, method: str, path: str, **options: Any) -> Answer:
