@@ -165,8 +165,8 @@ def clock_time(seconds: float) -> str:
 
 
 def _session_mark(played: Played) -> tuple[str, str]:
-    """(Mark, colour) by names alone; what did not come to its end is neither right nor wrong."""
-    if played.end != "over" or played.state is None:
+    """(Mark, colour) by names alone; what the agent did not end, or not alone, is neither right nor wrong."""
+    if played.end != "over" or played.state is None or "odd" in map(_mark, played.state.tasks):
         return "odd", "odd"
     return ("right", "good") if is_right(played.state) else ("wrong", "bad")
 

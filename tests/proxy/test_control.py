@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import scenes
-from support.playing import playing
+from support.playing import Proxy, playing
 
 from proxy.settings import PlayConfig
 
 REQUESTS = [
     ("GET", "/eval/run"),
     ("POST", "/eval/sessions"),
+    ("GET", "/eval/sessions"),
     ("GET", "/eval/sessions/shop.e1"),
     ("POST", "/eval/sessions/shop.e1/turns"),
 ]
@@ -45,6 +47,52 @@ async def test_the_run_says_what_can_be_played(provider: Any, tmp_path: Path) ->
             {"id": "shop", "hash": hashes[0], "tasks": 4},
             {"id": "twins", "hash": hashes[1], "tasks": 2},
         ]
+
+
+async def waiting(proxy: Proxy) -> list[tuple[Any, ...]]:
+    """Of the sessions that are being played: (name, steps, what it waits for, requests sent again)."""
+    sessions = (await proxy.control("GET", "/sessions")).json["sessions"]
+    assert all(0 <= it["waited"] < 60 for it in sessions)
+    return [(it["session"], it["steps"], it["waits_for"], it["provider_retries"]) for it in sessions]
+
+
+async def test_a_session_that_is_played_says_whom_it_waits_for(provider: Any, tmp_path: Path) -> None:
+    provider.reply(calls=[("getPrice", {"thing": "lamp"})])
+    late = provider.hang("A lamp costs 3.")
+    async with playing(tmp_path, provider.url, scenes.SHOP, scenes.TWINS) as proxy:
+        await proxy.control("POST", "/sessions", json={"scenario": "shop"})
+        # One that nobody has begun is not played.
+        await proxy.control("POST", "/sessions", json={"scenario": "twins"})
+        await proxy.control("POST", "/sessions/shop.e1/turns", json={})
+        assert await waiting(proxy) == [("shop.e1", 0, "agent", 0)]
+        asking = asyncio.create_task(proxy.chat("shop.e1", 1))
+        await provider.arrived(2)
+        assert await waiting(proxy) == [("shop.e1", 1, "provider", 0)]
+        late.set()
+        assert (await asking).status == 200
+        assert await waiting(proxy) == [("shop.e1", 0, "agent", 0)]
+
+
+async def test_a_session_whose_agent_has_calls_to_carry_out_waits_for_its_tools(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply(calls=[("getPrice", {"thing": "lamp"})])
+    async with playing(tmp_path, provider.url, play=PlayConfig(tools="relay")) as proxy:
+        await proxy.chat("shop", 1)
+        assert await waiting(proxy) == [("shop.e1", 1, "tools", 0)]
+
+
+async def test_a_session_whose_provider_is_to_be_asked_again_waits_for_that(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.fail(503, headers={"retry-after": "3600"})
+    async with playing(tmp_path, provider.url, provider_retries=1, abandon_after=0.0) as proxy:
+        asking = asyncio.create_task(proxy.chat("shop", 1))
+        await proxy.finished(1, "provider")
+        assert await waiting(proxy) == [("shop.e1", 0, "retry", 1)]
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
 
 
 async def test_a_session_is_opened_once_and_found_again(provider: Any, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiohttp import web
+from support.playing import until
 from support.screen import Screen
 
 from proxy.drive.driver import DriveReport
 from proxy.drive.plan import Planned
 from proxy.drive.played import Failure, Played
-from proxy.drive.progress import Progress
+from proxy.drive.progress import Progress, showing
 from proxy.drive.progress_text import (
     Running,
     clock_time,
@@ -174,6 +176,13 @@ def test_a_session_that_was_given_up_says_so_and_is_neither_right_nor_wrong() ->
     assert session_line(given_up, 0, 5, 1.0, PLAIN) == (
         "[0/5] ! a.e1          0/2 names right          0 tokens   1.00s  ··  given up, 1 failure"
     )
+
+
+def test_a_session_of_which_a_task_was_ended_by_infrastructure_is_neither_right_nor_wrong() -> None:
+    tasks = (TaskState(1, "closed", True), TaskState(2, "infrastructure", False))
+    failed = replace(played("a.e1", True, False), state=replace(state("a.e1"), tasks=tasks))
+    line = session_line(failed, 1, 1, 1.0, PLAIN)
+    assert line == "[1/1] ! a.e1          1/2 names right          0 tokens   1.00s  ✓!"
 
 
 def test_every_line_on_a_session_has_its_columns_in_the_same_places() -> None:
@@ -349,3 +358,56 @@ def test_a_bar_of_which_nothing_is_left_does_not_fail(terminal: Any, screen: Any
     with Progress(1, 1, terminal, Clock()) as progress:
         progress.finished(replace(played("a.e1", True), already=True))
         assert screen()[1] == "████████████████████ 0/0 sessions, 0/0 tasks, 0:00"
+
+
+async def test_a_proxy_that_cannot_say_what_is_played_is_asked_once_and_the_times_go_on(
+    serve: Any, connect: Any, terminal: Any, screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of an earlier version, which answers this request with an error."""
+    monkeypatch.setattr("proxy.drive.progress.LOOK_S", 0.0)
+    asked: list[tuple[str, str]] = []
+    stand_in = await serve({"a": 1}, control=lambda method, path: asked.append((method, path)))
+    clock = Clock()
+    async with showing(await connect(stand_in), [Planned("a", 1, 1)], terminal, clock) as progress:
+        progress.began("a.e1", 1)
+        await until(lambda: asked)
+        clock.seconds = 75.0
+        await until(lambda: "75s" in terminal.getvalue())
+        assert screen()[0] == "  a.e1 · task 1/1            75s"
+        # It is drawn over and over again.
+        drawn = terminal.getvalue().count("75s")
+        await until(lambda: terminal.getvalue().count("75s") > drawn + 3)
+    assert asked == [("GET", "/eval/sessions")]
+
+
+async def test_what_the_proxy_says_of_what_is_played_is_shown(
+    serve: Any, connect: Any, terminal: Any, screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.drive.progress.LOOK_S", 0.0)
+    said = {
+        **{
+            "session": "a.e1",
+            "scenario": "a",
+            "epoch": 1,
+            "turn": 2,
+            "over": False,
+            "asked": 2,
+            "answered": 1,
+        },
+        "failed_turn": 0,
+        "tasks": [
+            {"task": 1, "end": "closed", "names_right": True},
+            {"task": 2, "end": None, "names_right": None},
+        ],
+        **{"input_tokens": 900, "output_tokens": 99, "provider_errors": 0, "provider_retries": 1},
+        **{"steps": 2, "waits_for": "tools", "waited": 8.0},
+    }
+    stand_in = await serve({"a": 2}, control=lambda method, path: web.json_response({"sessions": [said]}))
+    async with showing(await connect(stand_in), [Planned("a", 1, 2)], terminal, Clock()) as progress:
+        progress.began("a.e1", 2)
+        await until(lambda: "tools" in terminal.getvalue())
+        assert screen() == [
+            "  a.e1 ✓· task 2/2 step 3      0s  waits for the agent's tools 8s",
+            "██████████░░░░░░░░░░ 0/1 sessions, 1/2 tasks, 0:00",
+            "names right: 0/0 sessions, 1/1 tasks, 999 tokens, 1 retry",
+        ]
