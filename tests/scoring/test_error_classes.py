@@ -343,6 +343,14 @@ def test_an_object_says_by_its_schema_which_keys_it_may_and_must_have() -> None:
         ({**city, "required": ["city", "street"]}, {"undeclared_key", "required_missing"}),
     ):
         assert faults_of({"properties": {"near": schema}}, sent, gold) == faults
+        both = {"properties": {"near": {"type": "array", "items": schema}}}
+        assert faults_of(both, {"near": [sent["near"]]}, {"near": [gold["near"]]}) == faults
+
+
+def test_a_value_that_stands_in_its_description_is_a_wrong_value_where_none_was_expected() -> None:
+    sort = {"type": "string", "description": "Default is 'price'."}
+    assert faults_of({"properties": {"sort": sort}}, {"sort": "price"}, {}) == {"value"}
+    assert faults_of({"properties": {"sort": sort}}, {"sort": "name"}, {}) == {"invented"}
 
 
 def test_arguments_nested_too_deeply_to_be_compared_are_a_wrong_value() -> None:
