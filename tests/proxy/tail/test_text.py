@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.tail.text import duration, moment, one_line, padded, parse_since, visible_json
-from scenarios.text import visible
+from proxy.tail.text import (
+    count,
+    duration,
+    moment,
+    one_line,
+    padded,
+    parse_since,
+    seconds_text,
+    visible_json,
+    wrapped,
+)
+from scenarios.text import visible, width
 
 
 @given(st.text())
@@ -65,6 +75,74 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_durations_in_whole_seconds(seconds: float, text: str) -> None:
     assert duration(seconds, whole=True) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text", "whole"),
+    [
+        (-1.0, "0.00s", "0s"),
+        (0.414, "0.41s", "0s"),
+        (9.996, "10.0s", "10s"),
+        (99.94, "99.9s", "1m40s"),
+        (99.96, "1m40s", "1m40s"),
+        (5_999.0, "99m59s", "99m59s"),
+        (6_000.0, "1h40m", "1h40m"),
+        (359_999.0, "99h59m", "99h59m"),
+        (360_000.0, "4d04h", "4d04h"),
+    ],
+)
+def test_seconds_in_short(seconds: float, text: str, whole: str) -> None:
+    assert (seconds_text(seconds), seconds_text(seconds, whole=True)) == (text, whole)
+
+
+@given(st.floats(0, 99 * 86_400))
+def test_seconds_in_short_take_at_most_six_columns(seconds: float) -> None:
+    assert len(seconds_text(seconds)) <= 6
+    assert len(seconds_text(seconds, whole=True)) <= 6
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (9_999, "9,999"),
+        (10_000, "10.0k"),
+        (99_949, "99.9k"),
+        (99_950, "100k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+        (1_250_000, "1.2M"),
+        (999_400_000_000, "999G"),
+        (10**12, "1e+12"),
+    ],
+)
+def test_counts_in_short(number: int, text: str) -> None:
+    assert count(number) == text
+
+
+@given(st.integers(0, 10**14))
+def test_counts_in_short_take_at_most_five_columns(number: int) -> None:
+    assert len(count(number)) <= 5
+
+
+@given(st.text(), st.integers(12, 30), st.integers(1, 5), st.booleans())
+def test_a_text_in_lines_has_no_more_and_no_wider_ones_than_wanted(
+    text: str, columns: int, most: int, counted: bool
+) -> None:
+    lines = wrapped(text, columns, most, counted=counted)
+    assert 1 <= len(lines) <= most
+    assert all(width(line) <= columns and visible(line) == line for line in lines)
+
+
+@given(st.text("ab \n", max_size=60), st.integers(3, 12))
+def test_a_text_in_lines_loses_nothing_but_blanks(text: str, columns: int) -> None:
+    lines = wrapped(text, columns, 100)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_a_text_that_goes_on_after_its_last_line_says_so() -> None:
+    assert wrapped("one two three four", 8, 2) == ["one two", "t… (+9)"]
+    assert wrapped("one two three four", 8, 2, counted=False) == ["one two", "three f…"]
 
 
 def test_a_span_is_counted_back_from_now() -> None:
