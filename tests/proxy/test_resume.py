@@ -17,22 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
+from support.commands import run_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "run_proxy.py"]
 PLAIN = f"{shlex.quote(sys.executable)} tests/support/agents/plain.py"
 
 
-def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def run(*arguments: str, env: dict[str, str] | None = None) -> Result:
+    """A command that nobody kills."""
+    return run_in(ROOT, *arguments, env=env)
 
 
 def drive(log: Path, *arguments: str, agent: str = PLAIN) -> list[str]:
@@ -41,7 +36,7 @@ def drive(log: Path, *arguments: str, agent: str = PLAIN) -> list[str]:
 
 def verdicts(log: Path) -> list[dict[str, Any]]:
     done = run("score", str(log), "--format", "json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     tasks: list[dict[str, Any]] = json.loads(done.stdout)["tasks"]
     return tasks
 
@@ -70,13 +65,13 @@ def begun(*arguments: str, watch: str) -> Iterator[tuple[subprocess.Popen[str], 
 def test_a_drive_that_is_killed_and_resumed_scores_as_one_that_was_not(tmp_path: Path) -> None:
     options = ["--provider", "sim:noisy:0.3:4"]
     whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
-    assert run(*drive(whole, *options)).returncode == 0
+    assert run(*drive(whole, *options)).exit_code == 0
     with begun(*drive(killed, *options), watch="stderr") as (process, lines):
         for line in lines:
             if re.match(r"\[ ?2/", line):
                 process.kill()
     assert any(label_of(task) is None for task in verdicts(killed))
-    assert run(*drive(killed, *options, "--resume")).returncode == 0
+    assert run(*drive(killed, *options, "--resume")).exit_code == 0
     assert verdicts(killed) == verdicts(whole)
 
 
@@ -101,27 +96,27 @@ def test_a_session_whose_agent_is_killed_is_played_again_on_resume(tmp_path: Pat
     command = f"{shlex.quote(sys.executable)} {shlex.quote(str(agent))}"
     options = ["--provider", "sim:oracle", "--concurrency", "1"]
     first = run(*drive(log, *options, agent=command))
-    assert first.returncode == 3
+    assert first.exit_code == 3
     assert "was ended by SIGKILL" in first.stderr
     labels = [label_of(task) for task in verdicts(log)]
     assert (labels.count("correct"), labels.count("error")) == (len(labels) - labels.count(None), 0)
     assert None in labels
-    assert run(*drive(log, *options, "--resume", agent=command)).returncode == 0
+    assert run(*drive(log, *options, "--resume", agent=command)).exit_code == 0
     assert {label_of(task) for task in verdicts(log)} == {"correct"}
 
 
 def test_resuming_under_another_configuration_is_refused_in_one_line(tmp_path: Path) -> None:
     log = tmp_path / "log.db"
-    assert run(*drive(log, "--provider", "sim:oracle", "--limit", "1")).returncode == 0
+    assert run(*drive(log, "--provider", "sim:oracle", "--limit", "1")).exit_code == 0
     other = run(*drive(log, "--provider", "sim:serial", "--limit", "1", "--resume"))
-    assert other.returncode == 2
+    assert other.exit_code == 2
     assert other.stderr.startswith(f"Error: {log}: run ")
     assert 'provider was "sim:oracle", is "sim:serial"' in other.stderr
 
 
 def test_resuming_a_log_without_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     done = run(*drive(tmp_path / "none.db", "--provider", "sim:oracle", "--resume"))
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "no run to resume" in done.stderr
 
 
@@ -136,11 +131,11 @@ def runs(log: Path) -> list[tuple[str, int]]:
 def test_the_run_to_resume_can_be_named_and_is_the_newest_that_fits_otherwise(tmp_path: Path) -> None:
     log = tmp_path / "log.db"
     for policy in ("oracle", "oracle", "serial"):
-        assert run(*drive(log, "--provider", f"sim:{policy}", "--limit", "1")).returncode == 0
+        assert run(*drive(log, "--provider", f"sim:{policy}", "--limit", "1")).exit_code == 0
     first = runs(log)[0][0]
     again = drive(log, "--provider", "sim:oracle", "--resume")
-    assert run(*again, "--limit", "2").returncode == 0
-    assert run(*again, "--limit", "3", "--run", first).returncode == 0
+    assert run(*again, "--limit", "2").exit_code == 0
+    assert run(*again, "--limit", "3", "--run", first).exit_code == 0
     assert [sessions for _, sessions in runs(log)] == [3, 2, 1]
     assert "no-such-run" in run(*again, "--run", "no-such-run").stderr
 
@@ -195,7 +190,7 @@ def test_a_drive_that_is_stopped_and_run_again_with_the_same_proxy_costs_no_task
             first.send_signal(signal.SIGTERM)
             assert first.wait() == 143
             assert "Traceback" not in told.read()
-        assert run(*driving, "--agent", PLAIN, env=TOKEN).returncode == 0
+        assert run(*driving, "--agent", PLAIN, env=TOKEN).exit_code == 0
         assert {label_of(task) for task in verdicts(log)} == {"correct"}
 
 
@@ -209,13 +204,13 @@ def test_what_infrastructure_ended_is_played_again_by_a_proxy_that_runs_only_on_
     simulate = ["simulate", "--scenarios", "bundled", "--policy", "oracle", "--port", str(unused_tcp_port)]
     with begun(*serve, watch="stdout") as (_, lines):
         assert "Listening" in next(lines)
-        assert run(*driving, env=TOKEN).returncode == 3
+        assert run(*driving, env=TOKEN).exit_code == 3
         with begun(*simulate, watch="stdout") as (_, simulated):
             assert str(unused_tcp_port) in next(simulated)
             again = run(*driving, env=TOKEN)
-            assert again.returncode == 0
+            assert again.exit_code == 0
             assert "2 sessions were already over." in again.stdout
             resumed = run(*driving, "--resume", env=TOKEN)
-            assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+            assert resumed.exit_code == 0, resumed.stdout + resumed.stderr
     assert {label_of(task) for task in verdicts(log) if label_of(task) is not None} == {"correct"}
     assert sum(label_of(task) == "correct" for task in verdicts(log)) == 8
