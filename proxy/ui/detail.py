@@ -81,7 +81,7 @@ def session_detail(
         **_about(row, read.record, room, first=after == 0),
         "seq": seq,
         "row": verdicts.put_into(listed),
-        "too_long": bool(over) and verdicts.judges and not judged,
+        **({"too_long": verdicts.judges and not judged} if over else {}),
         "state": listed["state"],
         "tasks": [_task(read, task, judged.get(task, {}), room) for task in changed],
         "others": [dict(it) for it in connection.execute(_OTHERS, (session,))],

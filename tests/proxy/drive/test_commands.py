@@ -43,7 +43,7 @@ def test_wrong_usage_is_one_line_in_any_case(tmp_path: Path) -> None:
 def test_an_error_of_the_system_without_a_file_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(settings: Any) -> Any:
+    def full(settings: Any, **options: Any) -> Any:
         raise OSError(errno.ENFILE, os.strerror(errno.ENFILE))
 
     monkeypatch.setattr(commands, "running", full)
@@ -53,7 +53,7 @@ def test_an_error_of_the_system_without_a_file_is_one_line(
 def test_an_error_of_our_own_is_not_taken_for_the_user_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(settings: Any) -> Any:
+    def broken(settings: Any, **options: Any) -> Any:
         raise ValueError("nobody expects it")
 
     monkeypatch.setattr(commands, "running", broken)

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,22 @@ def told_by_serve(folder: Path) -> str:
         process.communicate()
         os.close(ours)
         os.close(theirs)
+
+
+def test_drive_says_on_a_terminal_where_its_page_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, PROGRAM, "drive", "--agent", "builtin", "--provider", "sim:oracle"]
+    process = subprocess.Popen(
+        [*command, "--limit", "1", "--log", tmp_path / "log.db"], stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        said = b""
+        with suppress(OSError):  # how a terminal ends on Linux
+            while chunk := os.read(ours, 4096):
+                said += chunk
+        out, _ = process.communicate()
+        assert ADDRESS.search(said.decode())
+        assert b"/ui" not in out
+    finally:
+        os.close(ours)
