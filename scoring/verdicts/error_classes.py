@@ -170,10 +170,7 @@ def _by_names(tools: Sequence[Tool], nodes: Sequence[Node], replies: Sequence[Re
 
 def _by_parameters(faults: Iterable[CallFaults]) -> ErrorClass:
     found = frozenset[str]().union(*faults)
-    return next(
-        (ErrorClass(*known) for fault, known in _PARAMETER_CLASSES.items() if fault in found),
-        ErrorClass("param_value"),
-    )
+    return next(ErrorClass(*known) for fault, known in _PARAMETER_CLASSES.items() if fault in found)
 
 
 def _faults_in_evidence(

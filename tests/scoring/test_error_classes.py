@@ -271,6 +271,13 @@ def test_what_the_released_checker_says_is_told_by_it_whatever_the_older_rules_m
         assert classes(two, TEXT, nodes=[node, node, scenes.close("Done.", 0, 1)], tools=[FIND]) == crash
 
 
+def test_a_node_whose_tool_is_not_in_the_list_crashes_the_released_checker_and_has_no_column() -> None:
+    task = scenes.scenario(scenes.record("one", ("Do it.", ONE))).tasks[0]
+    score = wildtoolbench.score_task([], task.nodes, [call(LAMP), TEXT])
+    error = classify([], task, TaskTrajectory((call(LAMP), TEXT)), score)
+    assert error == ErrorClass("unclassified", "crash")
+
+
 @pytest.mark.parametrize("sent", [{**GOLD, "page": 2.0}, {**GOLD, "text": "chair"}, "", "null", "[]"])
 def test_a_bare_score_of_the_released_scorer_has_the_class_that_its_report_has(sent: Any) -> None:
     nodes = [scenes.call("find", GOLD, "found"), scenes.close("Done.", 0)]
