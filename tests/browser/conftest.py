@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
-from support.browsing import ARGUMENTS, DEFAULT_BROWSER, Open, Watched, executable, watched
+from playwright.sync_api import Browser, expect, sync_playwright
+from support.browsing import ARGUMENTS, DEFAULT_BROWSER, PATIENCE, Open, Watched, executable, watched
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,7 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(f"CI is set, but there is {problem}")
         pytest.skip(problem)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         yield started

@@ -25,7 +25,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 
-PATIENCE = 10_000
+PATIENCE = 20_000
 """Milliseconds after which what does not come to pass in a page is a failure."""
 
 SERIOUS = ("serious", "critical")

@@ -55,7 +55,8 @@ function argumentRow(name, sent, expected, faults) {
   const own = faults.filter(fault => isBelow(fault.path, path));
   const isSent = Object.hasOwn(sent, name);
   const cells = [element("div", { role: "rowheader", class: "argument-name" }, foreign(name, { limit: 120 }))];
-  const same = expected && isSent && Object.hasOwn(expected, name) && sameJson(sent[name], expected[name]) && !own.length;
+  const same =
+    expected && isSent && Object.hasOwn(expected, name) && sameJson(sent[name], expected[name]) && !own.length;
   if (same || !expected) {
     cells.push(argumentCell("sent", own, isSent, sent[name], path, ""));
     if (same) cells.push(element("div", { class: "argument-cell expected equal", role: "cell" }, "= as expected"));
@@ -80,12 +81,20 @@ function isBelow(path, root) {
 
 function argumentCell(side, faults, is, value, path, absent) {
   const marks = new Map(
-    faults.filter(it => it.path !== path).map(it => [it.path, { kind: side === "sent" ? "wrong" : "right", title: it.message }]),
+    faults
+      .filter(it => it.path !== path)
+      .map(it => [it.path, { kind: side === "sent" ? "wrong" : "right", title: it.message }]),
   );
   const shown = is ? jsonView(value, { marks, path }) : element("span", { class: "quiet" }, absent);
   const kind = faults.length ? (side === "sent" ? "wrong" : "right") : "";
   const sign = kind && element("span", { class: "sign", "aria-hidden": "true" }, SIGNS[kind]);
-  return element("div", { class: `argument-cell ${side} ${kind}`, role: "cell" }, element("span", { class: "side" }, side), sign, shown);
+  return element(
+    "div",
+    { class: `argument-cell ${side} ${kind}`, role: "cell" },
+    element("span", { class: "side" }, side),
+    sign,
+    shown,
+  );
 }
 
 function withoutPath({ path, message }) {

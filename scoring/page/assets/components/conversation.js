@@ -57,7 +57,10 @@ function conversationItems(task, options) {
   if (turns.length) showTurn();
   let ended = false;
   for (const step of task.steps || []) {
-    while (shown < turns.length && (isNumber(step.turn) && isNumber(turns[shown].turn) ? turns[shown].turn <= step.turn : ended)) {
+    while (
+      shown < turns.length &&
+      (isNumber(step.turn) && isNumber(turns[shown].turn) ? turns[shown].turn <= step.turn : ended)
+    ) {
       ended = false;
       showTurn();
     }
@@ -84,7 +87,12 @@ function endingWords(task) {
 
 function renderTurn(turn) {
   const from = turn.origin === "scripted reply" ? "User, answering the question" : "User";
-  return element("div", { class: "turn user" }, element("div", { class: "who" }, from), foreignBlock(turn.user, { class: "words" }));
+  return element(
+    "div",
+    { class: "turn user" },
+    element("div", { class: "who" }, from),
+    foreignBlock(turn.user, { class: "words" }),
+  );
 }
 
 const STEP_WORDS = {
@@ -98,7 +106,8 @@ const STEP_WORDS = {
 function renderStep(step, task, options) {
   const calls = step.calls || [];
   const kind = step.kind || (calls.length ? "calls" : step.text ? null : "nothing");
-  const words = kind === "calls" ? `calls ${calls.length === 1 ? "a tool" : `${calls.length} tools`}` : STEP_WORDS[kind];
+  const words =
+    kind === "calls" ? `calls ${calls.length === 1 ? "a tool" : `${calls.length} tools`}` : STEP_WORDS[kind];
   const head = element(
     "div",
     { class: "step-head" },
@@ -110,11 +119,19 @@ function renderStep(step, task, options) {
   );
   const made = element("div", { class: `turn step ${step.verdict || "unjudged"}` }, head);
   if (step.reasoning) {
-    append(made, disclosure("Reasoning", () => foreignBlock(step.reasoning, { class: "words quiet" }), { "data-opened": "reasoning", class: "reasoning" }));
+    append(
+      made,
+      disclosure("Reasoning", () => foreignBlock(step.reasoning, { class: "words quiet" }), {
+        "data-opened": "reasoning",
+        class: "reasoning",
+      }),
+    );
   }
   if (step.text) append(made, foreignBlock(step.text, { class: "words" }));
   if (!step.text && !calls.length) append(made, element("p", { class: "quiet" }, "Neither a text nor a call."));
-  calls.forEach((call, i) => append(made, renderCall({ ...call, expected: expectedOf(call, task) }, i + 1, calls.length)));
+  calls.forEach((call, i) =>
+    append(made, renderCall({ ...call, expected: expectedOf(call, task) }, i + 1, calls.length)),
+  );
   const ids = step.exchanges || [];
   if (options && options.exchanges && ids.length) append(made, rawExchanges(ids, options));
   return made;
@@ -131,10 +148,14 @@ function stepCosts(step) {
   const costs = [];
   const tell = (text, title) => costs.push(element("span", { title }, text));
   if (isNumber(step.input_tokens) || isNumber(step.output_tokens)) {
-    tell(`${number(step.input_tokens)} → ${number(step.output_tokens)} tokens`, "tokens of the prompt and of the answer");
+    tell(
+      `${number(step.input_tokens)} → ${number(step.output_tokens)} tokens`,
+      "tokens of the prompt and of the answer",
+    );
   }
   if (isNumber(step.seconds)) tell(seconds(step.seconds), "from sending the request to the end of the answer");
-  if (isNumber(step.time_to_first_chunk)) tell(`first after ${seconds(step.time_to_first_chunk)}`, "until the first event of the stream");
+  if (isNumber(step.time_to_first_chunk))
+    tell(`first after ${seconds(step.time_to_first_chunk)}`, "until the first event of the stream");
   if (step.tries > 1) tell(`${step.tries} tries`, "requests to the provider, failed ones included");
   return costs.length ? element("span", { class: "costs" }, costs) : null;
 }
@@ -147,12 +168,15 @@ function renderCall(call, position, of) {
     of > 1 ? element("span", { class: "quiet" }, `${position}.`) : null,
     element("code", { class: "call-name" }, foreign(call.name || "without a name", { limit: 120 })),
     badge(verdict, verdict === "unjudged" ? "not judged" : verdict),
-    isNumber(call.node) ? element("span", { class: "quiet" }, `${verdict === "right" ? "node" : "nearest to node"} ${call.node + 1}`) : null,
+    isNumber(call.node)
+      ? element("span", { class: "quiet" }, `${verdict === "right" ? "node" : "nearest to node"} ${call.node + 1}`)
+      : null,
     Object.entries(call.also || {}).map(([name, says]) => badge("info", `${name}: ${says}`)),
   );
   const made = element("div", { class: `call ${verdict}` }, head);
   const told = (call.faults || []).some(fault => fault.message === call.message);
-  if (call.message && verdict !== "right" && !told) append(made, element("p", { class: "call-message" }, foreign(call.message, { limit: 800 })));
+  if (call.message && verdict !== "right" && !told)
+    append(made, element("p", { class: "call-message" }, foreign(call.message, { limit: 800 })));
   append(made, renderArguments(call), renderObservation(call));
   return made;
 }
@@ -174,5 +198,8 @@ function renderObservation(call) {
     OUTCOMES[call.outcome] && element("span", { class: "quiet" }, OUTCOMES[call.outcome]),
     foreign(text.slice(0, 400).replace(/\s+/g, " "), { limit: 140, class: "preview" }),
   ].filter(Boolean);
-  return disclosure(summary, () => observationView(call.observation), { class: "observation", "data-opened": `observation ${call.name}` });
+  return disclosure(summary, () => observationView(call.observation), {
+    class: "observation",
+    "data-opened": `observation ${call.name}`,
+  });
 }

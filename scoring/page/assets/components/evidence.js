@@ -50,17 +50,37 @@ function renderVerdicts(task, options) {
 
 function renderEvidence(task, options) {
   const names = scorersOf(task, options);
-  const told = names.filter(name => task.verdicts[name].evidence || (task.verdicts[name].reason && verdictLabel(task.verdicts[name]) !== "correct"));
+  const told = names.filter(
+    name =>
+      task.verdicts[name].evidence || (task.verdicts[name].reason && verdictLabel(task.verdicts[name]) !== "correct"),
+  );
   if (!told.length && !task.failure) return null;
   const made = element("div", { class: "evidence-list" });
-  if (task.failure) append(made, element("div", { class: "notice warn" }, element("strong", {}, "Not scored. "), foreign(task.failure, { limit: 800 })));
+  if (task.failure)
+    append(
+      made,
+      element(
+        "div",
+        { class: "notice warn" },
+        element("strong", {}, "Not scored. "),
+        foreign(task.failure, { limit: 800 }),
+      ),
+    );
   const groups = sameEvidence(told, task.verdicts);
-  const agree = new Set(told.map(name => verdictKind(verdictLabel(task.verdicts[name])))).size === 1 && told.length === names.length;
+  const agree =
+    new Set(told.map(name => verdictKind(verdictLabel(task.verdicts[name])))).size === 1 &&
+    told.length === names.length;
   const [first, ...others] = groups.map(group => evidenceOf(group, names, task.verdicts[group[0]], options || {}));
   if (!first) return made;
   if (!agree || !others.length) return append(made, first, others);
   const label = `In the words of ${groups.slice(1).flat().join(" and ")}`;
-  return append(made, append(first, disclosure(label, () => others, { class: "other-words", "data-opened": "other words" })));
+  return append(
+    made,
+    append(
+      first,
+      disclosure(label, () => others, { class: "other-words", "data-opened": "other words" }),
+    ),
+  );
 }
 
 /* Scorers whose evidence is about the same step, call and words are told together. */
@@ -68,7 +88,9 @@ function sameEvidence(names, verdicts) {
   const groups = new Map();
   for (const name of names) {
     const evidence = verdicts[name].evidence;
-    const key = evidence ? jsonText([evidence.step, evidence.message, evidence.nearest]) : `reason ${verdicts[name].reason}`;
+    const key = evidence
+      ? jsonText([evidence.step, evidence.message, evidence.nearest])
+      : `reason ${verdicts[name].reason}`;
     groups.set(key, [...(groups.get(key) || []), name]);
   }
   return [...groups.values()];
@@ -77,12 +99,38 @@ function sameEvidence(names, verdicts) {
 function evidenceOf(group, all, verdict, options) {
   const evidence = verdict.evidence;
   const who = group.length === all.length && all.length > 1 ? "Both scorers" : group.join(" and ");
-  const heading = element("p", { class: "evidence-who" }, badge(verdictKind(verdictLabel(verdict)), verdictWords(verdict)), element("span", {}, ` ${all.length > 1 ? (all.length > 2 && group.length === all.length ? "All scorers" : who) : capital(who)}`));
+  const heading = element(
+    "p",
+    { class: "evidence-who" },
+    badge(verdictKind(verdictLabel(verdict)), verdictWords(verdict)),
+    element(
+      "span",
+      {},
+      ` ${all.length > 1 ? (all.length > 2 && group.length === all.length ? "All scorers" : who) : capital(who)}`,
+    ),
+  );
   const made = element("div", { class: `evidence ${verdictKind(verdictLabel(verdict))}` }, heading);
-  if (!evidence) return append(made, element("p", { class: "evidence-message" }, foreign(verdict.reason, { limit: 1000 })));
-  append(made, element("p", { class: "evidence-message" }, element("strong", {}, `Step ${evidence.step + 1}: `), foreign(evidence.message, { limit: 1200 })));
+  if (!evidence)
+    return append(made, element("p", { class: "evidence-message" }, foreign(verdict.reason, { limit: 1000 })));
+  append(
+    made,
+    element(
+      "p",
+      { class: "evidence-message" },
+      element("strong", {}, `Step ${evidence.step + 1}: `),
+      foreign(evidence.message, { limit: 1200 }),
+    ),
+  );
   const rule = options.rules && options.rules[evidence.rule];
-  append(made, element("p", { class: "evidence-rule quiet" }, rule ? `${rule} ` : null, element("code", {}, foreign(evidence.rule))));
+  append(
+    made,
+    element(
+      "p",
+      { class: "evidence-rule quiet" },
+      rule ? `${rule} ` : null,
+      element("code", {}, foreign(evidence.rule)),
+    ),
+  );
   const facts = evidenceFacts(evidence);
   if (facts.length) append(made, element("dl", { class: "facts" }, facts));
   return made;
@@ -92,13 +140,24 @@ function evidenceFacts(evidence) {
   const facts = [];
   if (evidence.allowed && evidence.allowed.length) {
     const batches = evidence.allowed.map(names => element("li", {}, batchWords(names)));
-    facts.push(element("div", {}, element("dt", {}, "Allowed here"), element("dd", {}, element("ul", { class: "batches" }, batches))));
+    facts.push(
+      element(
+        "div",
+        {},
+        element("dt", {}, "Allowed here"),
+        element("dd", {}, element("ul", { class: "batches" }, batches)),
+      ),
+    );
   }
   const nearest = evidence.nearest;
   if (nearest) {
     const what =
       nearest.action === "call"
-        ? [element("code", {}, foreign(nearest.name, { limit: 120 })), " ", nearest.arguments && jsonView(nearest.arguments, { lines: 40 })]
+        ? [
+            element("code", {}, foreign(nearest.name, { limit: 120 })),
+            " ",
+            nearest.arguments && jsonView(nearest.arguments, { lines: 40 }),
+          ]
         : nearest.action === "ask"
           ? "a question to the user"
           : "the closing answer";
@@ -113,12 +172,13 @@ const TEXT_ACTIONS = {
 };
 
 function batchWords(names) {
-  const pieces = [];
-  names.forEach((name, i) => {
-    if (i) pieces.push(" + ");
-    pieces.push(TEXT_ACTIONS[name] || element("code", {}, foreign(name, { limit: 80 })));
-  });
-  return pieces;
+  const counts = new Map();
+  for (const name of names) counts.set(name, (counts.get(name) || 0) + 1);
+  return [...counts].flatMap(([name, count], i) => [
+    i ? " + " : "",
+    TEXT_ACTIONS[name] || element("code", {}, foreign(name, { limit: 80 })),
+    count > 1 ? ` × ${count}` : "",
+  ]);
 }
 
 function blamedNodes(task) {

@@ -8,14 +8,19 @@ renderExchange(exchange, raw) -> section  raw: {messages: [JSON text], tools: [J
 function rawExchanges(ids, options) {
   const label = plural(ids.length, "raw exchange");
   const fill = () => {
-    const body = element("div", { class: "exchanges" }, element("p", { class: "quiet", role: "status" }, "Opening …"));
+    const body = element(
+      "div",
+      { class: "exchanges" },
+      element("p", { class: "quiet", role: "status" }, "Opening …"),
+    );
     options.exchanges(ids).then(
       raw => {
         const found = raw.exchanges.filter(it => ids.includes(it.id));
         body.replaceChildren(...found.map(it => renderExchange(it, raw)));
         if (!found.length) append(body, element("p", { class: "quiet" }, "Not in the log."));
       },
-      error => body.replaceChildren(element("p", { class: "notice wrong" }, `They cannot be opened: ${error.message}`)),
+      error =>
+        body.replaceChildren(element("p", { class: "notice wrong" }, `They cannot be opened: ${error.message}`)),
     );
     return body;
   };
@@ -26,20 +31,51 @@ function renderExchange(exchange, raw) {
   const messages = (exchange.messages || []).map(it => raw.messages[it]);
   const request = requestText(exchange, raw, messages);
   const answer = exchange.answer ?? exchange.answer_base64 ?? "";
-  const made = element("section", { class: "exchange", "aria-label": `Exchange ${exchange.id}` }, exchangeHead(exchange));
-  for (const change of exchange.changes || []) append(made, element("p", { class: "quiet small" }, "Changed: ", foreign(change)));
-  for (const finding of exchange.findings || []) append(made, element("p", { class: "small" }, "Found: ", foreign(finding.detail || finding.what)));
-  if (exchange.error) append(made, element("p", { class: "notice wrong" }, foreign(exchange.error_type || "error"), ": ", foreign(exchange.error, { limit: 2000 })));
+  const made = element(
+    "section",
+    { class: "exchange", "aria-label": `Exchange ${exchange.id}` },
+    exchangeHead(exchange),
+  );
+  for (const change of exchange.changes || [])
+    append(made, element("p", { class: "quiet small" }, "Changed: ", foreign(change)));
+  for (const finding of exchange.findings || [])
+    append(made, element("p", { class: "small" }, "Found: ", foreign(finding.detail || finding.what)));
+  if (exchange.error)
+    append(
+      made,
+      element(
+        "p",
+        { class: "notice wrong" },
+        foreign(exchange.error_type || "error"),
+        ": ",
+        foreign(exchange.error, { limit: 2000 }),
+      ),
+    );
   append(
     made,
     messages.length ? disclosure(capital(plural(messages.length, "message")), () => messageList(messages)) : null,
     isNumber(exchange.tools) ? disclosure("Tools sent", () => jsonOrText(raw.tools[exchange.tools])) : null,
     exchange.body ? disclosure("Rest of the request", () => jsonOrText(exchange.body)) : null,
-    exchange.request_headers ? disclosure("Headers", () => [jsonView(exchange.request_headers), exchange.response_headers ? jsonView(exchange.response_headers) : null]) : null,
+    exchange.request_headers
+      ? disclosure("Headers", () => [
+          jsonView(exchange.request_headers),
+          exchange.response_headers ? jsonView(exchange.response_headers) : null,
+        ])
+      : null,
     answer
-      ? disclosure(exchange.answer_base64 ? "Answer, as received: no UTF-8, so in base64" : "Answer, as received", () => foreignBlock(answer, { class: "code" }), { open: answer.length < 4000 })
+      ? disclosure(
+          exchange.answer_base64 ? "Answer, as received: no UTF-8, so in base64" : "Answer, as received",
+          () => foreignBlock(answer, { class: "code" }),
+          { open: answer.length < 4000 },
+        )
       : element("p", { class: "quiet" }, "No answer was kept."),
-    element("div", { class: "buttons" }, copyButton("Copy request", request), copyButton("Copy answer", answer), saveButton(`${exchange.id}.json`, exchangeFile(request, answer))),
+    element(
+      "div",
+      { class: "buttons" },
+      copyButton("Copy request", request),
+      copyButton("Copy answer", answer),
+      saveButton(`${exchange.id}.json`, exchangeFile(request, answer)),
+    ),
   );
   return made;
 }
@@ -51,7 +87,10 @@ function exchangeHead(exchange) {
     { class: "exchange-head" },
     element("strong", {}, exchange.side === "agent" ? "agent → proxy" : "proxy → provider"),
     element("code", {}, foreign(`${exchange.method} ${exchange.path}`)),
-    badge(exchange.status >= 200 && exchange.status < 300 ? "right" : "wrong", exchange.status ? `${exchange.status}` : "no answer"),
+    badge(
+      exchange.status >= 200 && exchange.status < 300 ? "right" : "wrong",
+      exchange.status ? `${exchange.status}` : "no answer",
+    ),
     took && element("span", { class: "quiet" }, took),
     element("span", { class: "quiet" }, foreign(exchange.finish_state || "")),
     exchange.stream ? element("span", { class: "quiet" }, "streamed") : null,
@@ -62,7 +101,8 @@ function requestText(exchange, raw, messages) {
   const rest = parsedJson(exchange.body);
   const whole = { ...(rest && isObject(rest.value) ? rest.value : {}) };
   if (exchange.messages) whole.messages = messages.map(it => (parsedJson(it) || { value: it }).value);
-  if (isNumber(exchange.tools)) whole.tools = (parsedJson(raw.tools[exchange.tools]) || { value: raw.tools[exchange.tools] }).value;
+  if (isNumber(exchange.tools))
+    whole.tools = (parsedJson(raw.tools[exchange.tools]) || { value: raw.tools[exchange.tools] }).value;
   return JSON.stringify(whole, null, 2);
 }
 
@@ -94,14 +134,23 @@ function jsonOrText(text) {
 }
 
 function copyButton(label, text) {
-  return button(label, event => {
-    const said = done => {
-      event.target.textContent = done ? "Copied" : "Copying is not allowed here";
-      announce(event.target.textContent);
-    };
-    const copied = navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject(new Error("no clipboard"));
-    copied.then(() => said(true), () => said(copiedBySelection(text)));
-  }, { class: "button small" });
+  return button(
+    label,
+    event => {
+      const said = done => {
+        event.target.textContent = done ? "Copied" : "Copying is not allowed here";
+        announce(event.target.textContent);
+      };
+      const copied = navigator.clipboard
+        ? navigator.clipboard.writeText(text)
+        : Promise.reject(new Error("no clipboard"));
+      copied.then(
+        () => said(true),
+        () => said(copiedBySelection(text)),
+      );
+    },
+    { class: "button small" },
+  );
 }
 
 /* A page opened from a file has no clipboard of its own in some browsers. */
@@ -116,12 +165,16 @@ function copiedBySelection(text) {
 }
 
 function saveButton(name, text) {
-  return button("Download", () => {
-    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    const link = element("a", { href: address, download: name.replace(/[^\w.-]+/g, "_") });
-    document.body.append(link);
-    link.click();
-    link.remove();
-    URL.revokeObjectURL(address);
-  }, { class: "button small" });
+  return button(
+    "Download",
+    () => {
+      const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+      const link = element("a", { href: address, download: name.replace(/[^\w.-]+/g, "_") });
+      document.body.append(link);
+      link.click();
+      link.remove();
+      URL.revokeObjectURL(address);
+    },
+    { class: "button small" },
+  );
 }

@@ -9,7 +9,10 @@ visiblePieces(text) -> [string or span]  for a text that another element isolate
 
 const UNSEEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]|(?<![\p{Extended_Pictographic}\ufe0f\u{1f3fb}-\u{1f3ff}])\u200d|(?!\u200d)\p{Cf}|\p{Cs}|\p{Co}|[\u2028\u2029]/gu;
-const CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+const CONTROLS =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(
+    " ",
+  );
 const UNSEEN_NAMES = {
   0x200b: "zero width space",
   0x200e: "left-to-right mark",
@@ -64,7 +67,11 @@ function foreign(text, options) {
   const { limit = 400, ...attributes } = options || {};
   const whole = String(text ?? "");
   const start = clipped(whole, limit);
-  const made = element("bdi", { ...attributes, class: `foreign ${attributes.class || ""}`.trim() }, visiblePieces(start));
+  const made = element(
+    "bdi",
+    { ...attributes, class: `foreign ${attributes.class || ""}`.trim() },
+    visiblePieces(start),
+  );
   return start.length < whole.length ? append(made, "…") : made;
 }
 
@@ -92,7 +99,7 @@ function clipped(text, limit) {
 /* Parts that the browser lays out only when they are scrolled to; broken at the end of a line where there is one near. */
 function chunksOf(text) {
   const chunks = [];
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     const part = clipped(text.slice(from, from + CHUNK + 1), CHUNK);
     const lineEnd = from + part.length < text.length ? part.lastIndexOf("\n") : -1;
     const length = lineEnd > CHUNK / 2 ? lineEnd + 1 : part.length;

@@ -49,7 +49,9 @@ function jsonText(value) {
 
 function pathStep(path, key) {
   if (typeof key === "number") return `${path}[${key}]`;
-  return /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*$/u.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+  return /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*$/u.test(key)
+    ? `${path}.${key}`
+    : `${path}[${JSON.stringify(key)}]`;
 }
 
 function jsonView(value, options) {
@@ -79,7 +81,13 @@ function jsonBare(value, path, depth, left) {
   if (typeof value === "string") return [jsonString(value, left.limit)];
   if (Array.isArray(value)) {
     if (jsonIsShort(value)) return jsonShortList(value, path, left);
-    return jsonMembers("[", "]", value.map((it, i) => [null, it, pathStep(path, i)]), depth, left);
+    return jsonMembers(
+      "[",
+      "]",
+      value.map((it, i) => [null, it, pathStep(path, i)]),
+      depth,
+      left,
+    );
   }
   if (isObject(value)) {
     const entries = Object.entries(value).map(([key, it]) => [key, it, pathStep(path, key)]);
@@ -117,8 +125,8 @@ function jsonMembers(opening, closing, members, depth, left) {
 function jsonString(value, limit) {
   const made = element("bdi", { class: "foreign json-string" });
   const start = clipped(value, limit);
-  append(made, "\"", visiblePieces(start));
-  if (start.length === value.length) return append(made, "\"");
+  append(made, '"', visiblePieces(start));
+  if (start.length === value.length) return append(made, '"');
   const more = button(`Show all ${number(value.length)} characters`, () => {
     made.replaceChildren(...chunksOf(value).map(chunk => element("span", { class: "chunk" }, visiblePieces(chunk))));
   });

@@ -24,5 +24,10 @@ function readAddress() {
   const given = new URLSearchParams(text);
   const task = Number(given.get("task"));
   const found = Object.fromEntries(Object.keys(NO_FILTERS).map(name => [name, given.get(name) ?? NO_FILTERS[name]]));
-  return { session: given.get("session"), task: Number.isInteger(task) && task > 0 ? task : null, place: null, filters: found };
+  return {
+    session: given.get("session"),
+    task: Number.isInteger(task) && task > 0 ? task : null,
+    place: null,
+    filters: found,
+  };
 }

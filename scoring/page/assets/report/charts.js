@@ -16,7 +16,9 @@ const chartWatch = new IntersectionObserver(
   { rootMargin: "400px 0px" },
 );
 const chartResize = new ResizeObserver(entries => {
-  for (const { target } of entries) if (target.drawnWidth && target.clientWidth && Math.abs(target.drawnWidth - target.clientWidth) > 4) redrawPanel(target);
+  for (const { target } of entries)
+    if (target.drawnWidth && target.clientWidth && Math.abs(target.drawnWidth - target.clientWidth) > 4)
+      redrawPanel(target);
 });
 
 function colour(name) {
@@ -47,7 +49,15 @@ function chartConfig() {
       titleFontWeight: "normal",
       titlePadding: 8,
     },
-    legend: { labelColor: ink, labelFontSize: 11.5, labelLimit: 220, orient: "bottom", symbolType: "square", title: null, columnPadding: 14 },
+    legend: {
+      labelColor: ink,
+      labelFontSize: 11.5,
+      labelLimit: 220,
+      orient: "bottom",
+      symbolType: "square",
+      title: null,
+      columnPadding: 14,
+    },
     text: { color: ink, font, fontSize: 11.5 },
     range: { category: seriesColours() },
   };
@@ -55,17 +65,35 @@ function chartConfig() {
 
 function chartCard({ id, title, reading, words, panels, table, wide, roomy }) {
   const heading = element("h3", { id: `${id}-title` }, title);
-  const made = element("section", { class: `card chart ${wide ? "wide" : ""}`, id, "aria-labelledby": `${id}-title` }, heading);
+  const made = element(
+    "section",
+    { class: `card chart ${wide ? "wide" : ""}`, id, "aria-labelledby": `${id}-title` },
+    heading,
+  );
   append(made, element("p", { class: "reading" }, reading));
   if (panels.length) {
     const places = panels.map(panel => {
-      const place = element("div", { class: "panel-picture", role: "img", "aria-label": `${title}${panel.title ? `, ${panel.title}` : ""}. ${words}` });
+      const place = element("div", {
+        class: "panel-picture",
+        role: "img",
+        "aria-label": `${title}${panel.title ? `, ${panel.title}` : ""}. ${words}`,
+      });
       place.panel = panel;
       chartWatch.observe(place);
       chartResize.observe(place);
-      return element("div", { class: "panel" }, panel.title ? element("p", { class: "panel-title" }, panel.mark || null, foreign(panel.title, { limit: 80 })) : null, place);
+      return element(
+        "div",
+        { class: "panel" },
+        panel.title
+          ? element("p", { class: "panel-title" }, panel.mark || null, foreign(panel.title, { limit: 80 }))
+          : null,
+        place,
+      );
     });
-    append(made, element("div", { class: `panels ${panels.length > 1 ? "many" : ""} ${roomy ? "roomy" : ""}` }, places));
+    append(
+      made,
+      element("div", { class: `panels ${panels.length > 1 ? "many" : ""} ${roomy ? "roomy" : ""}` }, places),
+    );
   }
   if (table) append(made, tableBehind(table, title, !panels.length));
   return made;
@@ -77,8 +105,15 @@ function tableBehind(table, title, open) {
 }
 
 function plainTable({ head, rows }, title) {
-  const numeric = head.map((_, i) => rows.length > 0 && rows.every(row => typeof row[i] !== "object" && /^[-–\d]/.test(String(row[i]))));
-  const cell = (value, i) => element(i ? "td" : "th", { class: numeric[i] ? "figure" : null, scope: i ? null : "row" }, typeof value === "object" && value ? value : foreign(value, { limit: 300 }));
+  const numeric = head.map(
+    (_, i) => rows.length > 0 && rows.every(row => typeof row[i] !== "object" && /^[-–\d]/.test(String(row[i]))),
+  );
+  const cell = (value, i) =>
+    element(
+      i ? "td" : "th",
+      { class: numeric[i] ? "figure" : null, scope: i ? null : "row" },
+      typeof value === "object" && value ? value : foreign(value, { limit: 300 }),
+    );
   return element(
     "div",
     { class: "table-scroll", tabindex: "0", role: "group", "aria-label": title },
@@ -86,8 +121,20 @@ function plainTable({ head, rows }, title) {
       "table",
       { class: "table" },
       element("caption", { class: "visually-hidden" }, title),
-      element("thead", {}, element("tr", {}, head.map((text, i) => element("th", { scope: "col", class: numeric[i] ? "figure" : null }, text)))),
-      element("tbody", {}, rows.map(row => element("tr", {}, row.map(cell)))),
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          head.map((text, i) => element("th", { scope: "col", class: numeric[i] ? "figure" : null }, text)),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        rows.map(row => element("tr", {}, row.map(cell))),
+      ),
     ),
   );
 }
@@ -98,10 +145,21 @@ async function drawPanel(place) {
   if (!width || place.drawnWidth === width) return;
   place.drawnWidth = width;
   drawnCharts.add(place);
-  const spec = { $schema: "", autosize: { type: "fit-x", contains: "padding" }, width, padding: 2, ...place.panel.spec(width) };
+  const spec = {
+    $schema: "",
+    autosize: { type: "fit-x", contains: "padding" },
+    width,
+    padding: 2,
+    ...place.panel.spec(width),
+  };
   const compiled = vegaLite.compile(spec, { config: chartConfig(), logger: quietLogger }).spec;
   const runtime = vega.parse(compiled, null, { ast: true });
-  const view = new vega.View(runtime, { expr: vegaInterpreter.expressionInterpreter, renderer: "svg", logger: quietLogger, tooltip: showTooltip });
+  const view = new vega.View(runtime, {
+    expr: vegaInterpreter.expressionInterpreter,
+    renderer: "svg",
+    logger: quietLogger,
+    tooltip: showTooltip,
+  });
   view.initialize(place);
   await view.runAsync();
   if (place.view) place.view.finalize();
@@ -150,7 +208,9 @@ function showTooltip(handler, event, item, value) {
   if (tooltip.hidden) return;
   const lines = isObject(value) ? Object.entries(value) : [["", value]];
   tooltip.replaceChildren(
-    ...lines.map(([name, it]) => element("div", {}, name ? element("span", {}, name) : null, " ", foreign(it, { limit: 160 }))),
+    ...lines.map(([name, it]) =>
+      element("div", {}, name ? element("span", {}, name) : null, " ", foreign(it, { limit: 160 })),
+    ),
   );
   const { innerWidth } = window;
   tooltip.style.left = `${Math.min(event.clientX + 14, innerWidth - tooltip.offsetWidth - 8)}px`;

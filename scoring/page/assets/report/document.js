@@ -39,7 +39,11 @@ function seriesColour(index) {
 }
 
 function runMark(run) {
-  return element("span", { class: "run-mark", style: `background: ${seriesColour(run.index)}`, "aria-hidden": "true" });
+  return element("span", {
+    class: "run-mark",
+    style: `background: ${seriesColour(run.index)}`,
+    "aria-hidden": "true",
+  });
 }
 
 function runName(run) {

@@ -72,18 +72,39 @@ function tasksByVerdict() {
 function filterBar(changed) {
   const tasks = page.document.sessions.flatMap(row => row.tasks);
   const among = values => [...new Set(values.filter(Boolean))].sort();
-  const classes = Object.entries(page.document.error_classes).filter(([id]) => tasks.some(task => Object.values(task.scores).some(score => score.error_class === id)));
+  const classes = Object.entries(page.document.error_classes).filter(([id]) =>
+    tasks.some(task => Object.values(task.scores).some(score => score.error_class === id)),
+  );
   const made = element(
     "form",
-    { class: "filters", role: "search", "aria-label": "Filter the sessions", on: { submit: event => event.preventDefault() } },
+    {
+      class: "filters",
+      role: "search",
+      "aria-label": "Filter the sessions",
+      on: { submit: event => event.preventDefault() },
+    },
     verdictChoice(changed),
     element(
       "div",
       { class: "filter-fields" },
-      several() ? choice("run", "Run", page.document.runs.map(run => [run.key, run.title]), changed) : null,
+      several()
+        ? choice(
+            "run",
+            "Run",
+            page.document.runs.map(run => [run.key, run.title]),
+            changed,
+          )
+        : null,
       choice("label", "Label", among(tasks.map(task => task.label)), changed),
       choice("subtype", "Subtype", among(tasks.map(task => task.subtype)), changed),
-      classes.length ? choice("error", "Error class", classes.map(([id, { title }]) => [id, title]), changed) : null,
+      classes.length
+        ? choice(
+            "error",
+            "Error class",
+            classes.map(([id, { title }]) => [id, title]),
+            changed,
+          )
+        : null,
       textField(changed),
       button("Clear", () => {
         Object.assign(filters, NO_FILTERS);
@@ -97,11 +118,29 @@ function filterBar(changed) {
 
 function verdictChoice(changed) {
   const counts = tasksByVerdict();
-  const choices = VERDICTS.filter(([name]) => counts[name] || ["all", "wrong"].includes(name)).map(([name, title]) => {
-    const input = element("input", { type: "radio", name: "verdict", value: name, checked: filters.verdict === name, on: { change: () => choose("verdict", name, changed) } });
-    return element("label", { class: "segment" }, input, element("span", {}, title, element("span", { class: "count" }, number(counts[name]))));
-  });
-  return element("fieldset", { class: "segments" }, element("legend", { class: "visually-hidden" }, "Verdict, with tasks"), choices);
+  const choices = VERDICTS.filter(([name]) => counts[name] || ["all", "wrong"].includes(name)).map(
+    ([name, title]) => {
+      const input = element("input", {
+        type: "radio",
+        name: "verdict",
+        value: name,
+        checked: filters.verdict === name,
+        on: { change: () => choose("verdict", name, changed) },
+      });
+      return element(
+        "label",
+        { class: "segment" },
+        input,
+        element("span", {}, title, element("span", { class: "count" }, number(counts[name]))),
+      );
+    },
+  );
+  return element(
+    "fieldset",
+    { class: "segments" },
+    element("legend", { class: "visually-hidden" }, "Verdict, with tasks"),
+    choices,
+  );
 }
 
 function choose(name, value, changed) {
@@ -110,13 +149,30 @@ function choose(name, value, changed) {
 }
 
 function choice(name, title, values, changed) {
-  const options = values.map(it => (Array.isArray(it) ? it : [it, it])).map(([value, text]) => element("option", { value, selected: filters[name] === value }, visibleText(clipped(text, 60))));
-  const select = element("select", { name, id: `filter-${name}`, on: { change: event => choose(name, event.target.value, changed) } }, element("option", { value: "" }, "any"), options);
+  const options = values
+    .map(it => (Array.isArray(it) ? it : [it, it]))
+    .map(([value, text]) =>
+      element("option", { value, selected: filters[name] === value }, visibleText(clipped(text, 60))),
+    );
+  const select = element(
+    "select",
+    { name, id: `filter-${name}`, on: { change: event => choose(name, event.target.value, changed) } },
+    element("option", { value: "" }, "any"),
+    options,
+  );
   return element("div", { class: "field" }, element("label", { for: select.id }, title), select);
 }
 
 function textField(changed) {
-  const input = element("input", { type: "search", name: "text", id: "filter-text", autocomplete: "off", spellcheck: "false", placeholder: "words, scenario, reason", on: { input: event => choose("text", event.target.value, changed) } });
+  const input = element("input", {
+    type: "search",
+    name: "text",
+    id: "filter-text",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "words, scenario, reason",
+    on: { input: event => choose("text", event.target.value, changed) },
+  });
   input.value = filters.text;
   return element("div", { class: "field grow" }, element("label", { for: input.id }, "Text"), input);
 }

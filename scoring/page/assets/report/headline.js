@@ -38,15 +38,37 @@ function headlineCard(headline) {
 
 function headlineRow(run, headline) {
   const found = headlineFigure(run, headline);
-  const value = element("span", { class: "big" }, found ? percent(found.value) : NOTHING, found && element("span", { class: "unit" }, " %"));
-  const counts = found && isNumber(found.successes) ? `${number(found.successes)} of ${number(found.n)}` : found ? `n ${number(found.n)}` : "nothing to tell";
+  const value = element(
+    "span",
+    { class: "big" },
+    found ? percent(found.value) : NOTHING,
+    found && element("span", { class: "unit" }, " %"),
+  );
+  const counts =
+    found && isNumber(found.successes)
+      ? `${number(found.successes)} of ${number(found.n)}`
+      : found
+        ? `n ${number(found.n)}`
+        : "nothing to tell";
   const verdict = pairedVerdict(run, headline);
   const parts = [
-    element("div", { class: "headline-value" }, value, element("span", { class: "counts" }, counts), element("span", { class: "spacer" }), verdict),
+    element(
+      "div",
+      { class: "headline-value" },
+      value,
+      element("span", { class: "counts" }, counts),
+      element("span", { class: "spacer" }),
+      verdict,
+    ),
     intervalPicture(run, headline, found),
     element("p", { class: "interval-words quiet" }, intervalWords(found), otherScorers(run, headline, found)),
   ];
-  return element("div", { class: "headline-run" }, several() ? element("div", { class: "headline-name" }, runName(run)) : null, parts);
+  return element(
+    "div",
+    { class: "headline-run" },
+    several() ? element("div", { class: "headline-name" }, runName(run)) : null,
+    parts,
+  );
 }
 
 function intervalWords(found) {
@@ -69,7 +91,11 @@ function floorOf(run, headline, scorer = page.scorer) {
   if (!headline.floor) return null;
   const values = (run.null_agents || [])
     .filter(agent => agent.bound !== "ceiling")
-    .flatMap(agent => agent.figures.filter(it => it.scorer === scorer).map(it => ({ name: agent.name, value: it[headline.floor].value })))
+    .flatMap(agent =>
+      agent.figures
+        .filter(it => it.scorer === scorer)
+        .map(it => ({ name: agent.name, value: it[headline.floor].value })),
+    )
     .filter(it => isNumber(it.value));
   return values.length ? values.reduce((best, it) => (it.value > best.value ? it : best)) : null;
 }
@@ -78,7 +104,12 @@ function floorLine(headline) {
   const floors = page.document.runs.map(run => floorOf(run, headline)).filter(Boolean);
   if (!floors.length) return null;
   const best = floors.reduce((found, it) => (it.value > found.value ? it : found));
-  return element("p", { class: "floor quiet" }, element("span", { class: "floor-sign", "aria-hidden": "true" }), ` without a model: ${percent(best.value)} %`);
+  return element(
+    "p",
+    { class: "floor quiet" },
+    element("span", { class: "floor-sign", "aria-hidden": "true" }),
+    ` without a model: ${percent(best.value)} %`,
+  );
 }
 
 /* A line from 0 to 100 %: the interval as a band, the value as a mark, the floor as a tick, other scorers as diamonds. */
@@ -94,13 +125,23 @@ function intervalPicture(run, headline, found) {
   for (const name of page.document.scorers) {
     const other = name === page.scorer ? null : headlineFigure(run, headline, name);
     if (found && other && percent(other.value) !== percent(found.value)) {
-      parts.push(drawing("svg", { class: "other", x: at(other.value), y: 10, overflow: "visible" }, drawing("path", { d: "M0 -5 L5 0 L0 5 L-5 0 Z" })));
+      parts.push(
+        drawing(
+          "svg",
+          { class: "other", x: at(other.value), y: 10, overflow: "visible" },
+          drawing("path", { d: "M0 -5 L5 0 L0 5 L-5 0 Z" }),
+        ),
+      );
     }
   }
   if (found) parts.push(drawing("circle", { class: "value", cx: at(found.value), cy: 10, r: 5 }));
   const words = found ? `${percent(found.value)} per cent, ${intervalWords(found)}` : "nothing to tell";
   const colour = several() ? seriesColour(run.index) : "var(--accent)";
-  return drawing("svg", { class: "interval", height: 20, width: "100%", role: "img", "aria-label": words, style: `--colour: ${colour}` }, parts);
+  return drawing(
+    "svg",
+    { class: "interval", height: 20, width: "100%", role: "img", "aria-label": words, style: `--colour: ${colour}` },
+    parts,
+  );
 }
 
 function comparisonOf(run, scorer = page.scorer) {
@@ -132,11 +173,25 @@ function comparisonSentences() {
   const lines = page.document.runs.slice(1).map(run => {
     const comparison = comparisonOf(run);
     if (!comparison) return null;
-    const grounds = ["task", "session"].flatMap(level => [comparison.headlines[level], ...(comparison.grounds[level] || [])]);
+    const grounds = ["task", "session"].flatMap(level => [
+      comparison.headlines[level],
+      ...(comparison.grounds[level] || []),
+    ]);
     const words = comparison.headlines.task.replace(/^B is /, "").replace(/^INCONCLUSIVE/, "inconclusive");
     const head = [runName(run), " against ", runName(page.document.runs[0]), ": ", foreign(words, { limit: 400 })];
-    const made = disclosure(head, () => element("ul", { class: "grounds" }, grounds.filter(Boolean).map(it => element("li", {}, foreign(it, { limit: 600 })))));
-    return element("li", {}, comparison.banner ? element("p", { class: "notice warn" }, foreign(comparison.banner)) : null, made);
+    const made = disclosure(head, () =>
+      element(
+        "ul",
+        { class: "grounds" },
+        grounds.filter(Boolean).map(it => element("li", {}, foreign(it, { limit: 600 }))),
+      ),
+    );
+    return element(
+      "li",
+      {},
+      comparison.banner ? element("p", { class: "notice warn" }, foreign(comparison.banner)) : null,
+      made,
+    );
   });
   return lines.some(Boolean) ? element("ul", { class: "comparison card" }, lines) : null;
 }

@@ -24,7 +24,9 @@ function sessionList() {
     append(list, next.map(sessionLine));
     state.shown += next.length;
   };
-  new IntersectionObserver(entries => entries.some(it => it.isIntersecting) && more(MORE_ROWS), { rootMargin: "900px 0px" }).observe(end);
+  new IntersectionObserver(entries => entries.some(it => it.isIntersecting) && more(MORE_ROWS), {
+    rootMargin: "900px 0px",
+  }).observe(end);
   list.more = () => more(MORE_ROWS);
   made.showAll = () => more(Infinity);
   made.refresh = () => {
@@ -42,9 +44,11 @@ function sessionList() {
 
 function countsText(matches) {
   const tasks = matches.reduce((sum, it) => sum + it.tasks.size, 0);
-  if (!matches.length) return page.document.sessions.length ? "No session matches." : "There are no sessions in the log.";
+  if (!matches.length)
+    return page.document.sessions.length ? "No session matches." : "There are no sessions in the log.";
   const all = page.document.sessions.length;
-  const of = matches.length === all ? plural(all, "session") : `${number(matches.length)} of ${plural(all, "session")}`;
+  const of =
+    matches.length === all ? plural(all, "session") : `${number(matches.length)} of ${plural(all, "session")}`;
   return `${of}, ${plural(tasks, "task")}`;
 }
 
@@ -54,13 +58,28 @@ function sessionLine({ row, tasks }) {
   const link = element(
     "a",
     { class: "row-link", href: sessionAddress(row.key), "data-key": row.key },
-    several() ? element("span", { class: "run-mark", style: `background: ${seriesColour(run.index)}`, title: visibleText(clipped(run.title, 80)) }) : null,
+    several()
+      ? element("span", {
+          class: "run-mark",
+          style: `background: ${seriesColour(run.index)}`,
+          title: visibleText(clipped(run.title, 80)),
+        })
+      : null,
     foreign(row.session, { limit: 60 }),
     several() ? element("span", { class: "visually-hidden" }, ` of ${visibleText(clipped(run.title, 80))}`) : null,
   );
-  const words = element("span", { class: "row-words" }, foreign(first ? first.user.slice(0, 400).replace(/\s+/g, " ") : "", { limit: 150 }));
+  const words = element(
+    "span",
+    { class: "row-words" },
+    foreign(first ? first.user.slice(0, 400).replace(/\s+/g, " ") : "", { limit: 150 }),
+  );
   const cells = row.tasks.map(task => taskCell(row, task, tasks.has(task.number)));
-  return element("li", { class: "row" }, element("div", { class: "row-name" }, link, words), element("div", { class: "row-tasks" }, cells));
+  return element(
+    "li",
+    { class: "row" },
+    element("div", { class: "row-name" }, link, words),
+    element("div", { class: "row-tasks" }, cells),
+  );
 }
 
 function taskCell(row, task, matches) {
@@ -68,7 +87,9 @@ function taskCell(row, task, matches) {
   const label = score.verdict || score.label;
   const kind = label === null ? "warn" : verdictKind(label);
   const words = label === null ? "not scored" : verdictWords(score);
-  const title = score.error_class ? (page.document.error_classes[score.error_class] || { title: score.error_class }).title : words;
+  const title = score.error_class
+    ? (page.document.error_classes[score.error_class] || { title: score.error_class }).title
+    : words;
   return element(
     "a",
     {
@@ -78,7 +99,14 @@ function taskCell(row, task, matches) {
       title: score.reason ? visibleText(clipped(score.reason, 300)) : null,
     },
     element("span", { class: `dot ${kind}`, "aria-hidden": "true" }, SIGNS[kind]),
-    element("span", { class: "cell-words" }, element("span", { class: "visually-hidden" }, `Task ${task.number}, ${words}: `), element("span", { class: "cell-label" }, foreign((task.label || "").replace(" Multi-Tool", ""))), element("span", { class: "cell-class" }, title), task.disagrees ? element("span", { class: "visually-hidden" }, ", scorers disagree") : null),
+    element(
+      "span",
+      { class: "cell-words" },
+      element("span", { class: "visually-hidden" }, `Task ${task.number}, ${words}: `),
+      element("span", { class: "cell-label" }, foreign((task.label || "").replace(" Multi-Tool", ""))),
+      element("span", { class: "cell-class" }, title),
+      task.disagrees ? element("span", { class: "visually-hidden" }, ", scorers disagree") : null,
+    ),
   );
 }
 
@@ -90,8 +118,12 @@ function moveInList(event) {
   const list = event.currentTarget;
   if (event.key === "ArrowDown" && !line.nextElementSibling) list.more();
   const target = {
-    ArrowDown: () => line.nextElementSibling && (line.nextElementSibling.querySelectorAll("a")[at] || line.nextElementSibling.querySelector("a")),
-    ArrowUp: () => line.previousElementSibling && (line.previousElementSibling.querySelectorAll("a")[at] || line.previousElementSibling.querySelector("a")),
+    ArrowDown: () =>
+      line.nextElementSibling &&
+      (line.nextElementSibling.querySelectorAll("a")[at] || line.nextElementSibling.querySelector("a")),
+    ArrowUp: () =>
+      line.previousElementSibling &&
+      (line.previousElementSibling.querySelectorAll("a")[at] || line.previousElementSibling.querySelector("a")),
     ArrowRight: () => links[at + 1],
     ArrowLeft: () => links[at - 1],
     Home: () => list.querySelector("a"),

@@ -9,10 +9,26 @@ function makeOverview() {
     "div",
     { class: "page overview" },
     masthead(),
-    element("section", { class: "figures", id: "figures", "aria-label": "Figures" }, element("h2", { class: "visually-hidden" }, "Figures"), headlineCards(), compared),
-    element("section", { id: "charts", "aria-labelledby": "charts-title" }, element("h2", { id: "charts-title" }, "Charts"), chartSections(), allFigures()),
+    element(
+      "section",
+      { class: "figures", id: "figures", "aria-label": "Figures" },
+      element("h2", { class: "visually-hidden" }, "Figures"),
+      headlineCards(),
+      compared,
+    ),
+    element(
+      "section",
+      { id: "charts", "aria-labelledby": "charts-title" },
+      element("h2", { id: "charts-title" }, "Charts"),
+      chartSections(),
+      allFigures(),
+    ),
     list,
-    element("footer", { class: "foot quiet small" }, `wildproxy ${page.document.version}. This page is one file and asks nothing of the network.`),
+    element(
+      "footer",
+      { class: "foot quiet small" },
+      `wildproxy ${page.document.version}. This page is one file and asks nothing of the network.`,
+    ),
   );
   overview.list = list;
   overview.made = made;
@@ -34,7 +50,11 @@ async function route() {
   const main = document.getElementById("main");
   turn += 1;
   const mine = turn;
-  if (address.filters && !address.session && Object.keys(NO_FILTERS).some(name => filters[name] !== address.filters[name])) {
+  if (
+    address.filters &&
+    !address.session &&
+    Object.keys(NO_FILTERS).some(name => filters[name] !== address.filters[name])
+  ) {
     Object.assign(filters, address.filters);
     overview.list.refresh();
   }
@@ -54,7 +74,9 @@ async function route() {
   if (view) view.remove();
   main.append(made);
   const row = page.sessions.get(address.session);
-  document.title = [row ? row.session : address.session, page.document.title].map(it => visibleText(clipped(it, 80))).join(" – ");
+  document.title = [row ? row.session : address.session, page.document.title]
+    .map(it => visibleText(clipped(it, 80)))
+    .join(" – ");
   goToTask(made, address.task);
 }
 

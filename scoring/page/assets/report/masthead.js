@@ -31,12 +31,21 @@ function scorerSwitch() {
     announce(`Verdicts of ${page.scorer}`);
   };
   const options = names.map(name => element("option", { value: name, selected: name === page.scorer }, name));
-  return element("div", { class: "scorer" }, element("label", { for: "scorer" }, "Verdicts of"), element("select", { id: "scorer", on: { change: choose } }, options));
+  return element(
+    "div",
+    { class: "scorer" },
+    element("label", { for: "scorer" }, "Verdicts of"),
+    element("select", { id: "scorer", on: { change: choose } }, options),
+  );
 }
 
 function masthead() {
   const made = element("div", { class: "masthead" });
-  append(made, element("h1", {}, foreign(page.document.title, { limit: 160 })), element("p", { class: "lead" }, leadSentence()));
+  append(
+    made,
+    element("h1", {}, foreign(page.document.title, { limit: 160 })),
+    element("p", { class: "lead" }, leadSentence()),
+  );
   append(made, several() ? runTable() : runFacts(page.document.runs[0]));
   for (const run of page.document.runs) append(made, runNotices(run));
   return made;
@@ -44,11 +53,14 @@ function masthead() {
 
 function leadSentence() {
   const [run] = page.document.runs;
-  if (several()) return ["Each run is compared with the first, ", foreign(run.title, { limit: 80 }), ", pair by pair."];
+  if (several())
+    return ["Each run is compared with the first, ", foreign(run.title, { limit: 80 }), ", pair by pair."];
   const tasks = figure(run, { key: "task_accuracy", of: "scorer" });
   const sessions = figure(run, { key: "session_accuracy", of: "scorer" });
   if (!tasks) return "Nothing was scored in this run.";
-  const whole = sessions ? ` ${number(sessions.successes)} of ${plural(sessions.n, "session")} without a mistake.` : " No session was scored as a whole.";
+  const whole = sessions
+    ? ` ${number(sessions.successes)} of ${plural(sessions.n, "session")} without a mistake.`
+    : " No session was scored as a whole.";
   return `${number(tasks.successes)} of ${plural(tasks.n, "task")} right.${whole}`;
 }
 
@@ -61,9 +73,15 @@ function factsOf(run) {
     ["Model", run.model],
     ["Provider", config.provider],
     ["Agent", config.agent],
-    ["History", modes.history_from ? `${modes.history}, kept by the ${modes.history_from}` : `${modes.history}${goesOn}`],
+    [
+      "History",
+      modes.history_from ? `${modes.history}, kept by the ${modes.history_from}` : `${modes.history}${goesOn}`,
+    ],
     ["Tools", modes.tools],
-    ["Size", `${plural(counts.scenarios, "scenario")} × ${plural(counts.epochs, "epoch")}, ${plural(counts.tasks, "task")}`],
+    [
+      "Size",
+      `${plural(counts.scenarios, "scenario")} × ${plural(counts.epochs, "epoch")}, ${plural(counts.tasks, "task")}`,
+    ],
     ["Played", run.created_at ? dateWords(run.created_at) : null],
     ["Scorers", scorers.join(", ")],
     ["Version", Object.values(versions || {})[0]],
@@ -91,15 +109,37 @@ function runTable() {
   const texts = name => facts.map(it => (it.has(name) ? factText(it.get(name)) : NOTHING));
   const differing = names.filter(name => new Set(texts(name)).size > 1);
   const same = names.filter(name => !differing.includes(name) && texts(name)[0] !== NOTHING);
-  const head = element("tr", {}, element("th", { scope: "col" }, "Run"), differing.map(name => element("th", { scope: "col" }, name)));
-  const rows = page.document.runs.map((run, i) =>
-    element("tr", {}, element("th", { scope: "row" }, runName(run)), differing.map(name => element("td", {}, foreign(texts(name)[i], { limit: 60 })))),
+  const head = element(
+    "tr",
+    {},
+    element("th", { scope: "col" }, "Run"),
+    differing.map(name => element("th", { scope: "col" }, name)),
   );
-  const shared = same.map(name => element("div", {}, element("dt", {}, name), element("dd", {}, foreign(texts(name)[0], { limit: 120 }))));
+  const rows = page.document.runs.map((run, i) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, runName(run)),
+      differing.map(name => element("td", {}, foreign(texts(name)[i], { limit: 60 }))),
+    ),
+  );
+  const shared = same.map(name =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, foreign(texts(name)[0], { limit: 120 }))),
+  );
   return element(
     "div",
     { class: "runs" },
-    element("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": "Runs" }, element("table", { class: "table" }, element("caption", { class: "visually-hidden" }, "Where the runs differ"), element("thead", {}, head), element("tbody", {}, rows))),
+    element(
+      "div",
+      { class: "table-scroll", tabindex: "0", role: "group", "aria-label": "Runs" },
+      element(
+        "table",
+        { class: "table" },
+        element("caption", { class: "visually-hidden" }, "Where the runs differ"),
+        element("thead", {}, head),
+        element("tbody", {}, rows),
+      ),
+    ),
     element("dl", { class: "run-facts", "aria-label": "The same in all runs" }, shared),
   );
 }
@@ -108,11 +148,25 @@ function runNotices(run) {
   const name = several() ? element("strong", {}, foreign(run.title, { limit: 80 }), ": ") : null;
   const lines = [run.banner, ...(run.warnings || [])].filter(Boolean);
   const left = (run.scorers[page.scorer] || {}).unscored;
-  const notices = lines.map(line => element("p", { class: "notice warn" }, name && name.cloneNode(true), foreign(line, { limit: 600 })));
+  const notices = lines.map(line =>
+    element("p", { class: "notice warn" }, name && name.cloneNode(true), foreign(line, { limit: 600 })),
+  );
   if (left && left.tasks) {
     const text = `${number(left.tasks)} of ${plural(left.all_tasks, "task")} in no figure, for a reason that is not the agent's.`;
-    notices.push(element("p", { class: "notice warn" }, name && name.cloneNode(true), text, " ", element("a", { href: "#infrastructure" }, "Which")));
+    notices.push(
+      element(
+        "p",
+        { class: "notice warn" },
+        name && name.cloneNode(true),
+        text,
+        " ",
+        element("a", { href: "#infrastructure" }, "Which"),
+      ),
+    );
   }
-  if (run.judged_by) notices.push(element("p", { class: "notice" }, name && name.cloneNode(true), "Judged by ", foreign(run.judged_by)));
+  if (run.judged_by)
+    notices.push(
+      element("p", { class: "notice" }, name && name.cloneNode(true), "Judged by ", foreign(run.judged_by)),
+    );
   return notices;
 }

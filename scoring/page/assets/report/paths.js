@@ -22,7 +22,13 @@ function valueTable(entries, first) {
   const rows = entries.map(entry => {
     const { unit, text } = definition(entry.name);
     const title = element("span", { title: text }, entryTitle(entry));
-    return [title, ...runs.flatMap(run => [figureValue(figure(run, entry), unit, run.currency), number((figure(run, entry) || { n: 0 }).n)])];
+    return [
+      title,
+      ...runs.flatMap(run => [
+        figureValue(figure(run, entry), unit, run.currency),
+        number((figure(run, entry) || { n: 0 }).n),
+      ]),
+    ];
   });
   return { head, rows };
 }
@@ -30,10 +36,17 @@ function valueTable(entries, first) {
 function pathChart() {
   const entries = page.document.layout.correct;
   const ratios = entries.filter(entry => definition(entry.name).unit === "ratio" && entry.name.includes("over"));
-  const rows = figureRows(ratios, (run, entry, found) => ({ line: ratioTitle(entry), series: run.title, value: found.value, told: `${found.value.toFixed(2)} times, n ${number(found.n)}` }));
+  const rows = figureRows(ratios, (run, entry, found) => ({
+    line: ratioTitle(entry),
+    series: run.title,
+    value: found.value,
+    told: `${found.value.toFixed(2)} times, n ${number(found.n)}`,
+  }));
   if (!rows.length) return null;
   const lines = ratios.map(ratioTitle);
-  const behaviour = page.document.layout.behaviour.filter(entry => /latency|seconds|cost|tokens|steps|calls/.test(entry.name));
+  const behaviour = page.document.layout.behaviour.filter(entry =>
+    /latency|seconds|cost|tokens|steps|calls/.test(entry.name),
+  );
   return chartCard({
     id: "paths",
     title: "Steps, calls, tokens and cost of right tasks against the shortest way",
@@ -55,7 +68,13 @@ function ratioTitle(entry) {
 }
 
 const MEASURES = [
-  { title: "Tokens of a task", of: task => (isNumber(task.input_tokens) && isNumber(task.output_tokens) ? task.input_tokens + task.output_tokens : null), told: value => `${number(value)} tokens`, format: "~s" },
+  {
+    title: "Tokens of a task",
+    of: task =>
+      isNumber(task.input_tokens) && isNumber(task.output_tokens) ? task.input_tokens + task.output_tokens : null,
+    told: value => `${number(value)} tokens`,
+    format: "~s",
+  },
   { title: "Seconds of a task", of: task => task.seconds, told: seconds, format: "~g" },
   { title: "Calls of a task", of: task => task.calls, told: value => plural(value, "call"), format: "~g" },
   { title: "Cost of a task", of: task => task.cost, told: value => value.toPrecision(3), format: "~g" },
@@ -63,7 +82,9 @@ const MEASURES = [
 
 function detourChart() {
   const right = page.document.sessions.flatMap(row =>
-    row.tasks.filter(task => (task.scores[page.scorer] || {}).label === "correct" && task.steps).map(task => ({ run: page.runs.get(row.run), task, extra: Math.max(0, task.steps - task.least) })),
+    row.tasks
+      .filter(task => (task.scores[page.scorer] || {}).label === "correct" && task.steps)
+      .map(task => ({ run: page.runs.get(row.run), task, extra: Math.max(0, task.steps - task.least) })),
   );
   if (!right.some(it => it.extra > 0)) return null;
   const tables = [];
@@ -71,7 +92,10 @@ function detourChart() {
     const rows = quartileRows(right, measure);
     if (!rows.length || rows.every(row => row.high === 0)) return null;
     tables.push(...rows.map(row => [measure.title, row.series, String(row.x), String(row.n), row.told]));
-    return { title: measure.title, spec: () => quartiles(rows, { series: runTitles(), title: null, format: measure.format }) };
+    return {
+      title: measure.title,
+      spec: () => quartiles(rows, { series: runTitles(), title: null, format: measure.format }),
+    };
   }).filter(Boolean);
   const share = right.filter(it => it.extra > 0).length;
   return chartCard({
@@ -101,14 +125,27 @@ function quartileRows(right, measure) {
       values.sort((a, b) => a - b);
       const at = share => values[Math.min(values.length - 1, Math.floor(share * values.length))];
       const [low, middle, high] = [at(0.25), at(0.5), at(0.75)];
-      return { series, x, n: values.length, low, middle, high, told: `${measure.told(middle)} (${measure.told(low)} to ${measure.told(high)})` };
+      return {
+        series,
+        x,
+        n: values.length,
+        low,
+        middle,
+        high,
+        told: `${measure.told(middle)} (${measure.told(low)} to ${measure.told(high)})`,
+      };
     });
 }
 
 function flipChart() {
-  const compared = page.document.runs.slice(1).map(run => ({ run, comparison: comparisonOf(run) })).filter(({ comparison }) => comparison);
+  const compared = page.document.runs
+    .slice(1)
+    .map(run => ({ run, comparison: comparisonOf(run) }))
+    .filter(({ comparison }) => comparison);
   if (!compared.length) return null;
-  const panels = compared.map(({ run, comparison }) => ({ title: run.title, mark: runMark(run), rows: flipRows(comparison) })).filter(({ rows }) => rows.length);
+  const panels = compared
+    .map(({ run, comparison }) => ({ title: run.title, mark: runMark(run), rows: flipRows(comparison) }))
+    .filter(({ rows }) => rows.length);
   const lines = [...new Set(panels.flatMap(({ rows }) => rows.map(row => row.line)))];
   const table = {
     head: ["scenario and task", "run", "change", "in the first", "in this one", "why"],
@@ -142,11 +179,16 @@ function flipRows(comparison) {
     if (!counts.has(key)) counts.set(key, { line: task ? task.label : "", change: flip.change, count: 0 });
     counts.get(key).count += flip.change === "gained" ? 1 : -1;
   }
-  return [...counts.values()].map(row => ({ ...row, label: String(Math.abs(row.count)), told: `${Math.abs(row.count)} ${row.change}` }));
+  return [...counts.values()].map(row => ({
+    ...row,
+    label: String(Math.abs(row.count)),
+    told: `${Math.abs(row.count)} ${row.change}`,
+  }));
 }
 
 function flipLine(run, flip) {
-  const link = (key, text) => (key && page.sessions.has(key) ? element("a", { href: sessionAddress(key, flip.task) }, text) : text);
+  const link = (key, text) =>
+    key && page.sessions.has(key) ? element("a", { href: sessionAddress(key, flip.task) }, text) : text;
   const outcome = side => `${side.right}/${side.scored} right`;
   const reason = flip.change === "gained" ? flip.a.reason : flip.b.reason;
   return [
@@ -163,19 +205,36 @@ function infrastructureCard() {
   const entries = page.document.layout.infrastructure;
   const lines = page.document.runs.flatMap(run => {
     const left = (run.scorers[page.scorer] || {}).unscored;
-    return left && left.tasks ? Object.entries(left.reasons).map(([reason, count]) => [...(several() ? [runName(run)] : []), foreign(reason, { limit: 200 }), number(count)]) : [];
+    return left && left.tasks
+      ? Object.entries(left.reasons).map(([reason, count]) => [
+          ...(several() ? [runName(run)] : []),
+          foreign(reason, { limit: 200 }),
+          number(count),
+        ])
+      : [];
   });
   const table = valueTable(entries, "figure");
   const failed = element("a", { href: "#verdict=unscored" }, "Show these sessions");
   const made = chartCard({
     id: "infrastructure",
     title: "Failures that are not the agent's",
-    reading: lines.length ? ["What failed for such reasons is in no rate. ", failed] : page.document.sessions.length ? "Every task was played to its end." : "No task was played.",
+    reading: lines.length
+      ? ["What failed for such reasons is in no rate. ", failed]
+      : page.document.sessions.length
+        ? "Every task was played to its end."
+        : "No task was played.",
     words: "",
     panels: [],
     table: null,
   });
-  if (lines.length) append(made, plainTable({ head: [...(several() ? ["run"] : []), "reason", "tasks"], rows: lines }, "Tasks that were not scored, by reason"));
+  if (lines.length)
+    append(
+      made,
+      plainTable(
+        { head: [...(several() ? ["run"] : []), "reason", "tasks"], rows: lines },
+        "Tasks that were not scored, by reason",
+      ),
+    );
   if (entries.length) append(made, plainTable(table, "Failures and retries"));
   return made;
 }

@@ -31,7 +31,9 @@ function figureRows(entries, told) {
 }
 
 function countWords(found) {
-  return isNumber(found.successes) ? `${percent(found.value)} %, ${number(found.successes)} of ${number(found.n)}` : `${percent(found.value)} %, n ${number(found.n)}`;
+  return isNumber(found.successes)
+    ? `${percent(found.value)} %, ${number(found.successes)} of ${number(found.n)}`
+    : `${percent(found.value)} %, n ${number(found.n)}`;
 }
 
 function intervalText(found) {
@@ -63,7 +65,13 @@ function figureTable(entries, first, name = group) {
     name(entry),
     ...runs.flatMap(run => {
       const found = figure(run, entry);
-      return found ? [percent(found.value), isNumber(found.successes) ? `${number(found.successes)}/${number(found.n)}` : number(found.n), intervalText(found)] : [NOTHING, "0", NOTHING];
+      return found
+        ? [
+            percent(found.value),
+            isNumber(found.successes) ? `${number(found.successes)}/${number(found.n)}` : number(found.n),
+            intervalText(found),
+          ]
+        : [NOTHING, "0", NOTHING];
     }),
   ]);
   return { head, rows };
@@ -71,14 +79,18 @@ function figureTable(entries, first, name = group) {
 
 function positionChart() {
   const entries = page.document.layout.positions;
-  const rows = figureRows(entries, (run, entry, found) => lineRow(run.title, group(entry), `task ${group(entry)}`, found));
+  const rows = figureRows(entries, (run, entry, found) =>
+    lineRow(run.title, group(entry), `task ${group(entry)}`, found),
+  );
   if (!rows.length) return null;
   return chartCard({
     id: "positions",
     title: "Task accuracy by position in the session",
     reading: positionReading(entries),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
-    panels: [{ spec: () => rateLines(rows, { x: entries.map(group), series: runTitles(), xTitle: "task of the session" }) }],
+    panels: [
+      { spec: () => rateLines(rows, { x: entries.map(group), series: runTitles(), xTitle: "task of the session" }) },
+    ],
     table: figureTable(entries, "position"),
   });
 }
@@ -108,7 +120,14 @@ function transitionChart() {
   const shown = several() ? { kind } : { kind, half };
   const series = several() ? runTitles() : Object.values(names);
   const rows = Object.entries(shown).flatMap(([which, entries]) =>
-    figureRows(entries, (run, entry, found) => lineRow(several() ? run.title : names[which], group(entry), `after ${plural(Number(group(entry)), "change")}`, found)),
+    figureRows(entries, (run, entry, found) =>
+      lineRow(
+        several() ? run.title : names[which],
+        group(entry),
+        `after ${plural(Number(group(entry)), "change")}`,
+        found,
+      ),
+    ),
   );
   const x = [...new Set(rows.map(row => row.x))].sort();
   if (x.length < 2) return null;
@@ -122,8 +141,17 @@ function transitionChart() {
       return `${percent(first[1].value)} % right before the kind of task first changes, ${percent(last[1].value)} % after ${plural(Number(group(last[0])), "change")}.`;
     }),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
-    panels: [{ spec: () => rateLines(rows, { x, series, xTitle: several() ? "changes of the kind of task so far" : "changes so far" }) }],
-    table: figureTable([...kind, ...half], "changes", entry => `${entry.name.includes("half") ? "tool and text" : "kind"}, ${group(entry)}`),
+    panels: [
+      {
+        spec: () =>
+          rateLines(rows, { x, series, xTitle: several() ? "changes of the kind of task so far" : "changes so far" }),
+      },
+    ],
+    table: figureTable(
+      [...kind, ...half],
+      "changes",
+      entry => `${entry.name.includes("half") ? "tool and text" : "kind"}, ${group(entry)}`,
+    ),
   });
 }
 
@@ -132,7 +160,11 @@ function heatChart() {
   const panels = page.document.runs
     .map(run => ({ run, rows: heatRows(run, cells) }))
     .filter(({ rows }) => rows.length)
-    .map(({ run, rows }) => ({ title: several() ? run.title : "", mark: several() ? runMark(run) : null, spec: width => heatMap(rows, { columns, lines, width }) }));
+    .map(({ run, rows }) => ({
+      title: several() ? run.title : "",
+      mark: several() ? runMark(run) : null,
+      spec: width => heatMap(rows, { columns, lines, width }),
+    }));
   if (!panels.length) return null;
   return chartCard({
     id: "heat",
@@ -140,7 +172,10 @@ function heatChart() {
     reading: readings(run => heatReading(heatRows(run, cells))),
     words: "The same figures are in the table.",
     panels,
-    table: figureTable(cells.map(cell => ({ key: cell.key, of: "scorer", group: `${cell.row}, ${cell.column}` })), "label, subtype"),
+    table: figureTable(
+      cells.map(cell => ({ key: cell.key, of: "scorer", group: `${cell.row}, ${cell.column}` })),
+      "label, subtype",
+    ),
     wide: several(),
     roomy: true,
   });
@@ -150,7 +185,18 @@ function heatRows(run, cells) {
   return cells.flatMap(cell => {
     const found = figure(run, { key: cell.key, of: "scorer" });
     if (!found) return [];
-    return [{ line: cell.row, column: cell.column, value: found.value, label: `${percent(found.value, 0)} % of ${number(found.n)}`, brief: `${percent(found.value, 0)} %`, told: countWords(found), interval: intervalText(found), n: found.n }];
+    return [
+      {
+        line: cell.row,
+        column: cell.column,
+        value: found.value,
+        label: `${percent(found.value, 0)} % of ${number(found.n)}`,
+        brief: `${percent(found.value, 0)} %`,
+        told: countWords(found),
+        interval: intervalText(found),
+        n: found.n,
+      },
+    ];
   });
 }
 
@@ -166,7 +212,9 @@ function errorChart() {
   const { errors, errors_by_label: byLabel } = page.document.layout;
   const titleOf = id => (page.document.error_classes[id] || { title: id }).title;
   const parts = errors.map(entry => titleOf(group(entry)));
-  const rows = several() ? figureRows(errors, (run, entry, found) => errorRow(run.title, titleOf(group(entry)), parts, found)) : errorRowsByLabel(byLabel, parts, titleOf);
+  const rows = several()
+    ? figureRows(errors, (run, entry, found) => errorRow(run.title, titleOf(group(entry)), parts, found))
+    : errorRowsByLabel(byLabel, parts, titleOf);
   const counted = rows.filter(row => row.count > 0);
   if (!counted.length) return null;
   const used = parts.filter(part => counted.some(row => row.part === part));
@@ -182,7 +230,13 @@ function errorChart() {
 }
 
 function errorRow(line, part, parts, found) {
-  return { line, part, order: parts.indexOf(part), count: found.successes ?? 0, told: `${number(found.successes)} of ${number(found.n)} wrong tasks` };
+  return {
+    line,
+    part,
+    order: parts.indexOf(part),
+    count: found.successes ?? 0,
+    told: `${number(found.successes)} of ${number(found.n)} wrong tasks`,
+  };
 }
 
 function errorRowsByLabel({ cells }, parts, titleOf) {
@@ -202,10 +256,17 @@ function errorReading(run, errors, titleOf) {
 
 function passChart() {
   const passes = page.document.layout.passes;
-  const names = { pass_hat_k: "sessions, all of k", pass_at_k: "sessions, one of k", task_pass_hat_k: "tasks, all of k", task_pass_at_k: "tasks, one of k" };
+  const names = {
+    pass_hat_k: "sessions, all of k",
+    pass_at_k: "sessions, one of k",
+    task_pass_hat_k: "tasks, all of k",
+    task_pass_at_k: "tasks, one of k",
+  };
   const shown = Object.entries(passes).filter(([name]) => name in names && (!several() || name === "pass_hat_k"));
   const rows = shown.flatMap(([name, entries]) =>
-    figureRows(entries, (run, entry, found) => lineRow(several() ? run.title : names[name], group(entry), `k = ${group(entry)}`, found)),
+    figureRows(entries, (run, entry, found) =>
+      lineRow(several() ? run.title : names[name], group(entry), `k = ${group(entry)}`, found),
+    ),
   );
   const x = [...new Set(rows.map(row => row.x))];
   if (x.length < 2) return null;
@@ -213,10 +274,14 @@ function passChart() {
   const all = Object.values(passes).flat();
   return chartCard({
     id: "passes",
-    title: several() ? "Pass^k: sessions right in all of k epochs" : "Pass^k and pass@k: right in all, or in one, of k epochs",
+    title: several()
+      ? "Pass^k: sessions right in all of k epochs"
+      : "Pass^k and pass@k: right in all, or in one, of k epochs",
     reading: readings(run => passReading(run, passes.pass_hat_k)),
     words: rows.map(row => `${row.series}, ${row.where}: ${row.told}`).join("; "),
-    panels: [{ spec: () => rateLines(rows, { x, series, dash: [names.pass_at_k, names.task_pass_at_k], xTitle: "k" }) }],
+    panels: [
+      { spec: () => rateLines(rows, { x, series, dash: [names.pass_at_k, names.task_pass_at_k], xTitle: "k" }) },
+    ],
     table: figureTable(all, "figure", entry => `${definition(entry.name).title}, k = ${group(entry)}`),
   });
 }
