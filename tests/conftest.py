@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from support.examples import THOROUGH, TIMES
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+
+# Chance makes other examples in each run: few are enough for what is run often.
+settings.register_profile("brief", max_examples=40, deadline=None)
+settings.register_profile(THOROUGH, max_examples=40 * TIMES, deadline=None)
+settings.load_profile("brief")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives to the end: to look for garbage in it takes a tenth of all the time."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

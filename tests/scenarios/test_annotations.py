@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from scenarios import Scenario, ScenarioError, load, parse_record
 from scenarios.history import gold_history, released_tools
@@ -464,7 +465,7 @@ SAID = st.dictionaries(
 
 
 @given(st.dictionaries(NAMES, SAID | LEAVES, max_size=3) | LEAVES | LISTS)
-@settings(max_examples=200, deadline=None)
+@examples(80)
 def test_whatever_is_annotated_it_is_read_back_or_refused(annotations: Any) -> None:
     try:
         scenario: Scenario = parse_record(record(annotations))

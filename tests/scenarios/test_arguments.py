@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge import Rouge
+from support.examples import examples
 
 from scenarios.arguments import (
     CORRECT,
@@ -379,7 +380,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(400)
 @given(texts, texts)
 def test_rouge_l_equals_the_package_to_the_bit(predicted: str, reference: str) -> None:
     assert rouge_l(predicted, reference) == by_package(predicted, reference)
@@ -443,14 +444,14 @@ arguments = st.dictionaries(keys, values, max_size=3)
 KINDS = (CORRECT, INVALID_JSON, CRASH, "error_schema: ", "error_match: ", "error: comparison failed - ")
 
 
-@settings(max_examples=600, deadline=None)
+@examples(200)
 @given(schemas, st.one_of(arguments, values).map(json.dumps) | st.text() | values, arguments | values)
 def test_never_raises_and_always_says_something_known(tool: Any, predicted: Any, reference: Any) -> None:
     message = check_arguments(tool, predicted, reference)
     assert message.startswith(KINDS)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.dictionaries(keys, schemas, max_size=3), arguments, arguments)
 def test_never_raises_for_any_schemas_of_members(properties: Any, predicted: Any, reference: Any) -> None:
     message = check_arguments({"properties": properties}, json.dumps(predicted), reference)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from scenarios import BUNDLED, LABELS, SUBTYPES, ScenarioError, load, parse_record, read_file
 from scenarios.packs import packs
@@ -647,7 +648,7 @@ def records(draw: st.DrawFn) -> Record:
 
 
 @given(records())
-@settings(max_examples=150, deadline=None)
+@examples(60)
 def test_a_scenario_is_read_back_from_its_record(drawn: Record) -> None:
     scenario = parse_record(drawn)
     stored = json.loads(json.dumps(scenario.record, allow_nan=False))
@@ -657,7 +658,7 @@ def test_a_scenario_is_read_back_from_its_record(drawn: Record) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@examples(60)
 def test_whatever_stands_in_a_record_it_loads_or_says_why(data: st.DataObject) -> None:
     """No value at any place brings anything but a Scenario or a ScenarioError."""
     path, _, _, _ = data.draw(st.sampled_from(BROKEN))

@@ -5,8 +5,9 @@ from itertools import islice
 from time import perf_counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.references import any_reference, node, orderly_reference, released_paths
 
 from scenarios.matcher import Match, State, allowed, match_calls, match_text, start
@@ -53,7 +54,7 @@ def take(state: State, names: list[str] | None) -> Match | None:
     return match_text(state) if names is None else match_calls(state, names)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(150)
 @given(any_reference(), st.data())
 def test_agrees_with_the_path_listing_on_any_reference(nodes: tuple[Node, ...], data: st.DataObject) -> None:
     state, listing = start(nodes), PathList(nodes)
@@ -87,7 +88,7 @@ def test_agrees_with_the_path_listing_where_an_ask_leaves_hundreds_of_places_ope
     assert found == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(orderly_reference(), st.data())
 def test_what_is_accepted_is_legal_under_the_graph(nodes: tuple[Node, ...], data: st.DataObject) -> None:
     state, done = start(nodes), set[int]()
@@ -105,7 +106,7 @@ def test_what_is_accepted_is_legal_under_the_graph(nodes: tuple[Node, ...], data
         state = match.state
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(any_reference())
 def test_the_minimal_path_is_the_first_of_the_shortest_paths(nodes: tuple[Node, ...]) -> None:
     paths = list(released_paths(nodes))
@@ -114,7 +115,7 @@ def test_the_minimal_path_is_the_first_of_the_shortest_paths(nodes: tuple[Node, 
     assert list(minimal_path(nodes)) == next(path for path in paths if len(path) == shortest)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(orderly_reference())
 def test_the_minimal_path_is_accepted_in_as_many_steps_as_the_graph_is_deep(nodes: tuple[Node, ...]) -> None:
     names = [node.name for node in nodes if node.is_call]

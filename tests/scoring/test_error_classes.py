@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import scenes
+from support.examples import examples
 from support.references import any_reference
 
 from scenarios.replies import read_reply
@@ -540,7 +541,7 @@ schemas = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@examples(50)
 @given(any_reference(max_calls=4), st.lists(replies, max_size=4).map(tuple), schemas)
 def test_a_failed_task_has_exactly_one_class_whoever_scored_it(
     nodes: tuple[Node, ...], said: tuple[Reply, ...], schema: dict[str, Any]

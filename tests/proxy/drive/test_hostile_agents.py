@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ VICTIM = next(
 )
 """The Scenario in whose Session an agent misbehaves; in all others it behaves. Its first two
 turns are its first two Tasks."""
+EVERY_KIND = ("ledger_1", "ledger_2", "home_6")
+"""Scenarios with every kind of Task, follow-up and number of asks that there is; see the first test."""
 OTHER = next(scenario.id for scenario in SCENARIOS if scenario.id != VICTIM)
 RIGHT = ("correct", True)
 WRONG = ("error", False)
@@ -48,6 +51,16 @@ def reasons(report: DriveReport) -> list[tuple[str, int | None, str]]:
     return [(failure.session, failure.turn, failure.reason) for failure in report.failures]
 
 
+def test_few_scenarios_have_every_kind_of_task() -> None:
+    def kinds(only: Collection[str]) -> set[object]:
+        tasks = [task for scenario in SCENARIOS if scenario.id in only for task in scenario.tasks]
+        asks = {sum(node.name == ASK for node in task.nodes) for task in tasks}
+        return {*(task.label for task in tasks), *(task.subtype for task in tasks), *asks}
+
+    assert kinds(EVERY_KIND) == kinds([scenario.id for scenario in SCENARIOS])
+
+
+# All Scenarios are played below, beside an agent that harms itself.
 @pytest.mark.parametrize("turn", [(), ("--", "{turn}")], ids=["per session", "per turn"])
 @pytest.mark.parametrize(
     "agent",
@@ -64,7 +77,7 @@ def reasons(report: DriveReport) -> list[tuple[str, int | None, str]]:
 async def test_what_does_no_harm_to_the_conversation_costs_nothing(
     tmp_path: Path, agent: str, turn: tuple[str, ...]
 ) -> None:
-    report = await played(tmp_path / "log.db", command(agent, *turn))
+    report = await played(tmp_path / "log.db", command(agent, *turn), only=EVERY_KIND)
     assert reasons(report) == []
     assert report.complete
     assert report.notes == ()
