@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from proxy.command_line.runs_folder import FOLDER, new_log, newest_log
+from proxy.command_line.runs_folder import new_log, newest_log
 
 if TYPE_CHECKING:
     from proxy.settings import PlayConfig, Settings
@@ -193,14 +193,14 @@ def log_of(given: Path | None, scenarios: Sequence[str], *, resume: bool = False
         click.echo(f"Log: {newest}, the newest in ./runs")
         yield newest
         return
-    try:
-        with new_log(scenarios, datetime.now()) as path:
-            click.echo(f"Log: {path}")
-            yield path
-    except OSError as error:
-        if error.filename is None or not str(error.filename).startswith(str(FOLDER)):
-            raise
-        raise click.UsageError(f"{error.filename}: {error.strerror}: name a log with --log.") from error
+    with ExitStack() as kept:
+        try:
+            path = kept.enter_context(new_log(scenarios, datetime.now()))
+        except OSError as error:
+            reason = f"{error.filename}: {error.strerror}: name a log with --log."
+            raise click.UsageError(reason) from error
+        click.echo(f"Log: {path}")
+        yield path
 
 
 def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:

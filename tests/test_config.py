@@ -409,6 +409,7 @@ def test_the_newest_log_is_the_one_that_was_written_last() -> None:
         Path("runs", name).write_bytes(b"x")
         os.utime(Path("runs", name), (1000 - age, 1000 - age))
     Path("runs/empty.db").touch()
+    Path("runs/gone.db").symlink_to("nowhere.db")
     assert newest_log() == Path("runs/c.db")
     # A proxy that plays writes to the file beside the log.
     Path("runs/a.db-wal").write_bytes(b"x")

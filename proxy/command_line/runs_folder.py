@@ -34,7 +34,8 @@ def new_log(scenarios: Sequence[str], now: datetime, folder: Path = FOLDER) -> I
 
 def newest_log(folder: Path = FOLDER) -> Path | None:
     """The log in the folder that was written to last; None if there is none."""
-    logs = [it for it in folder.glob("*.db") if not it.name.endswith(_SAVED_SCORES) and it.stat().st_size]
+    files = (it for it in folder.glob("*.db") if it.is_file() and not it.name.endswith(_SAVED_SCORES))
+    logs = [it for it in files if it.stat().st_size]
     return max(logs, key=lambda it: (_written(it), it.name), default=None)
 
 
