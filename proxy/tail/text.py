@@ -126,7 +126,7 @@ def duration(seconds: float, *, whole: bool = False) -> str:
 
 
 def seconds_text(seconds: float, *, whole: bool = False) -> str:
-    """At most six columns, for 99 days: `0.41s`, `12.3s`, `2m10s`, `1h05m`, `3d04h`; with `whole` `0s`, `12s`."""
+    """At most six columns up to 99 days: `0.41s`, `12.3s`, `2m10s`, `1h05m`, `3d04h`; `whole`: `12s`."""
     seconds = max(0.0, round(seconds) if whole else seconds)
     if seconds < 99.95:
         return f"{seconds:.{0 if whole else 2 if seconds < 9.995 else 1}f}s"

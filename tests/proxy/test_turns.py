@@ -22,6 +22,7 @@ from proxy.log.writer import LogWriter
 from proxy.play import begin, open_turn
 from proxy.provider import Answer, Provider
 from proxy.session import Session
+from proxy.tally import Tally
 from proxy.turns import ProviderFailed, Providing
 
 CHAT = scenes.chat("chat", 3)
@@ -61,7 +62,7 @@ class Step:
         asked = Asked({**prompt(1), "stream": stream})
         try:
             sending = provider_body(asked.body, self._session)
-            _, answer = await self._providing.step(logs.session(), 1, asked, sending)
+            _, answer = await self._providing.step(logs.session(), 1, asked, sending, Tally())
         finally:
             await self._log.commit()
         return answer

@@ -20,6 +20,7 @@ from proxy.log.writer import LogWriter
 from proxy.play import begin, open_turn
 from proxy.provider import Answer, Provider
 from proxy.session import Session
+from proxy.tally import Tally
 from proxy.turns import Providing, wait_before
 
 NOW = datetime(2015, 10, 21, 7, 28, 0, tzinfo=UTC).timestamp()
@@ -45,7 +46,9 @@ class Steps:
         """Gets the first Step; gives the changes that the provider rows list."""
         session = open_turn(Session("chat.e1", scenes.scenario(scenes.chat("chat", 1))))
         session = begin(session, {"role": "user", "content": "chat asks 1"})
-        await self.providing.step(logs.session(), 1, asked, provider_body(asked.body, session, **more))
+        await self.providing.step(
+            logs.session(), 1, asked, provider_body(asked.body, session, **more), Tally()
+        )
         await self.log.commit()
         return [
             json.loads(row["changes"])
