@@ -18,7 +18,7 @@ BUCKET_S = 10
 BUCKETS = 60
 """The rate of requests is told by counts of BUCKET_S seconds, the last BUCKETS of them."""
 _RECENT = 5_000
-"""The most exchanges that are looked at for the rate."""
+"""The last exchanges, which the rate is of."""
 _REMEMBERED = 10_000
 """Exchanges that were counted: more than are ever written again at a time."""
 
@@ -26,8 +26,8 @@ _EXCHANGE = f"id, started_at, input_tokens, output_tokens, ({FAILED}) AS failed"
 _TOTALS = f"""SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
     count(*) FILTER (WHERE {FAILED})
     FROM exchanges WHERE run_id = ? AND finish_state != 'pending' AND {COUNTED}"""
-_LAST = f"""SELECT {_EXCHANGE} FROM (SELECT * FROM exchanges WHERE run_id = ?
-    ORDER BY arrival DESC LIMIT {_RECENT}) AS exchanges WHERE finish_state != 'pending' AND {COUNTED}"""
+_LAST = f"""SELECT {_EXCHANGE} FROM exchanges WHERE run_id = ? AND finish_state != 'pending' AND {COUNTED}
+    ORDER BY arrival DESC LIMIT {_RECENT}"""
 # By the window: the planner cannot know that it is the smaller part.
 _NEW = f"""SELECT {_EXCHANGE} FROM exchanges WHERE seq > ? AND seq <= ? AND +run_id = ?
     AND finish_state != 'pending' AND {COUNTED}"""

@@ -39,7 +39,7 @@ _Query = Callable[[sqlite3.Connection], T]
 MAX_PAGES = 16
 """Pages that are told of what happens at a time."""
 READERS = 2
-SCRIPTS = ("connection.js", "figures.js", "lists.js", "detail.js", "recorded.js", "start.js")
+SCRIPTS = ("connection.js", "figures.js", "lists.js", "detail.js", "recorded.js", "drawing.js", "start.js")
 """The page's own scripts, in order: declarations, and last what begins."""
 _MAX_NUMBER = 2**62
 

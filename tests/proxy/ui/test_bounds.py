@@ -11,15 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import logs
 from support.playing import recording
 from support.watching import LENT, asked, data, watching
 
 from proxy.log.writer import LogWriter
+from proxy.ui.board import Board, Live
+from proxy.ui.detail import session_detail
+from proxy.ui.raw import raw_exchanges
+from proxy.ui.reading import reader
+from proxy.ui.recorded import exchange
 from proxy.ui.room import ANSWER_CHARS, LEAST_CHARS, TEXT_CHARS, Room
-from proxy.ui.rows import PAGE
+from proxy.ui.rows import PAGE, newest_sessions, session_rows
+from proxy.ui.verdicts import Verdicts
 
 SESSIONS = 2 * PAGE + 7
 HUGE = "long " * 300_000
@@ -76,6 +82,27 @@ async def test_sessions_come_in_pages_the_newest_first(provider: Any, tmp_path: 
         assert epochs == list(range(SESSIONS, 0, -1))
 
 
+def test_no_question_goes_through_all_that_a_log_holds(big_log: Path) -> None:
+    """By SQLite's own plans: every table that grows is asked by an index."""
+    asked_for: list[str] = []
+    verdicts = Verdicts(LENT)
+    with reader(big_log) as connection:
+        connection.set_trace_callback(asked_for.append)
+        board = Board(connection, "old", Live("old", 0.0, lambda: 9.0), verdicts)
+        board.all()
+        board.new()
+        session_rows(connection, newest_sessions(connection, "old", 10**6), live_run="old", since=0.0)
+        session_detail(connection, "s1", board.live, verdicts)
+        exchange(connection, "x1")
+        raw_exchanges(connection, ["x1"])
+        connection.set_trace_callback(None)
+        questions = {sql for sql in asked_for if sql.lstrip().startswith(("SELECT", "WITH"))}
+        plans = [row[3] for sql in questions for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    assert len(questions) > 20
+    growing = ("exchanges", "sessions", "turns", "tasks", "steps", "tool_calls", "messages", "chains")
+    assert [plan for plan in plans if plan.startswith(tuple(f"SCAN {table}" for table in growing))] == []
+
+
 async def test_huge_texts_are_cut_and_say_so(provider: Any, tmp_path: Path, big_log: Path) -> None:
     async with recording(tmp_path, provider.url, lent=LENT, log=big_log) as proxy:
         answers = [
@@ -126,6 +153,7 @@ async def test_a_number_that_is_none_is_refused(provider: Any, tmp_path: Path) -
             assert (answer.status, answer.error["param"]) == (400, "before"), number
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=40), max_size=40), st.integers(0, 400))
 def test_all_texts_together_take_no_more_room_than_there_is(texts: list[str], left: int) -> None:
     room = Room(left=left, longest=30)
@@ -137,6 +165,7 @@ def test_all_texts_together_take_no_more_room_than_there_is(texts: list[str], le
         assert shown == text * 20 or shown.endswith(" characters)")
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(max_size=8),
