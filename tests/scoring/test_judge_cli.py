@@ -165,7 +165,7 @@ def test_conversations_are_of_the_bundled_scenarios_unless_files_are_named(tmp_p
 
 def test_a_scenario_file_that_is_broken_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "broken.jsonl"
-    file.write_text("{\n")
+    file.write_text("{]\n")
     result = run_judge("-", "--scenarios", file, stdin=b"")
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1

@@ -107,7 +107,7 @@ def test_an_unknown_policy_is_one_clear_line_with_the_allowed_ones(file: str) ->
 
 def test_a_broken_scenario_file_is_one_clear_line(tmp_path: Path, file: str) -> None:
     broken = tmp_path / "broken.jsonl"
-    broken.write_text("{\n", encoding="utf-8")
+    broken.write_text("{]\n", encoding="utf-8")
     assert refused("--scenarios", file, "--scenarios", str(broken)).startswith(f"Error: {broken}:1: not JSON")
     assert "no such file" in refused("--scenarios", str(tmp_path / "absent.jsonl"))
 
