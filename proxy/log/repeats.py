@@ -21,9 +21,10 @@ _LIST_HEAD = 5
 
 CONVERSATIONS = 4096
 """Beginnings of histories that are remembered."""
-BRANCHES = 16
+BRANCHES = 8
 """Histories with one beginning that are remembered: sessions side by side, and where a turn set out."""
 TEXTS = 512
+SHORT = 512
 TEXT_BYTES = 16_384
 """Larger values are hardly sent twice, but for tools."""
 
@@ -107,7 +108,7 @@ class Texts:
             return make(value)
         if len(data) > TEXT_BYTES:
             return make(value)
-        key = hashlib.sha256(data).digest()
+        key = data if len(data) <= SHORT else hashlib.sha256(data).digest()
         found: _Result | None = self._known.get(key)
         if found is None:
             found = make(value)

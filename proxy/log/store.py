@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from proxy.log import rows
 from proxy.log import statements as sql
-from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, storable
+from proxy.log.chains import json_text
+from proxy.log.contents import Contents
 from proxy.log.errors import LogError
-from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
-from proxy.log.repeats import Histories, Texts
+from proxy.log.stored_text import StoredText
 
-KNOWN_LIMIT = 200_000
-"""Hashes remembered as stored. At 32 characters each, about 20 MB."""
-
+Group = tuple[Sequence[rows.Row], tuple[str, ...]]
+"""Rows that are written all or none, and the secrets to mask in them, as `redaction.forms` gives them."""
 
 _BAD_ROW = (
     sqlite3.IntegrityError,
@@ -46,20 +44,17 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 class Store:
-    """Writes rows into an open log: `begin`, any number of `write`, then `commit` or `rollback`."""
+    """Writes rows into an open log, a transaction at a time."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._execute = connection.execute
         self._path = str(connection.execute("PRAGMA database_list").fetchone()[2])
         self._file = _identity(self._path)
-        self._known: set[str] = set()
-        self._fresh: list[str] = []
-        self._histories = Histories()
-        self._parameter_texts, self._header_texts, self._tool_lists = Texts(), Texts(), Texts()
+        self._text = StoredText()
+        self._contents = Contents(connection.execute, self._text.evidence)
         self._data_version = -1
         self._seq = 0
-        self._secrets: tuple[str, ...] = ()
         self._writers: dict[type, Callable[[Any], None]] = {
             rows.RunRow: self._run,
             rows.StartRow: self._started,
@@ -77,44 +72,24 @@ class Store:
             rows.HandoverDoneRow: self._handover_done,
         }
 
-    def begin(self) -> None:
-        """Take the write lock. What another process has written since is taken account of."""
-        if _identity(self._path) != self._file:
-            raise LogError(f"{self._path}: was deleted or replaced while it was written to")
-        self._execute("BEGIN IMMEDIATE")
-        version = self._execute("PRAGMA data_version").fetchone()[0]
-        if version != self._data_version:
-            self._forget()
-            self._data_version = version
-        self._seq = self._execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
+    def transact(self, groups: Sequence[Group]) -> list[RowError | None]:
+        """Write the groups, and commit. For each, what was wrong with its rows: these, and only these,
+        are left out.
 
-    def write(self, new: Iterable[rows.Row], secrets: tuple[str, ...]) -> None:
-        """Write these rows, all or none. `secrets` (as `redaction.forms` gives them) are masked.
-
-        Raises RowError; the transaction stays usable then.
+        Savepoints, which cost a quarter of what the statements do, are only made once a row was bad.
         """
-        if secrets != self._secrets:  # what is to be masked is another text now
-            self._forget_texts()
-        self._secrets = secrets
-        self._fresh.clear()
-        self._execute("SAVEPOINT call")
         try:
-            for row in new:
-                self._writers[type(row)](row)
-        except (RowError, *_BAD_ROW) as error:
-            self._execute("ROLLBACK TO call")
-            self._execute("RELEASE call")
-            self._known.difference_update(self._fresh)
-            self._forget_texts()
-            raise RowError(f"{type(row).__name__}: {error}") from error
-        self._execute("RELEASE call")
-
-    def commit(self) -> None:
-        self._execute("UPDATE meta SET value = ? WHERE key = 'seq'", (self._seq,))
-        self._execute("COMMIT")
+            self._begin()
+            for new, secrets in groups:
+                self._write(new, secrets)
+        except (RowError, *_BAD_ROW):
+            self.rollback()
+            return self._one_by_one(groups)
+        self._commit()
+        return [None] * len(groups)
 
     def rollback(self) -> None:
-        self._forget()
+        self._contents.forget()
         with contextlib.suppress(sqlite3.Error):  # it follows another error, which is the one to report
             if self._connection.in_transaction:
                 self._execute("ROLLBACK")
@@ -126,123 +101,143 @@ class Store:
         finally:
             self._connection.close()
 
-    def _forget(self) -> None:
-        """What was stored may be stored no more."""
-        self._known.clear()
-        self._forget_texts()
+    def _one_by_one(self, groups: Sequence[Group]) -> list[RowError | None]:
+        errors: list[RowError | None] = []
+        self._begin()
+        for new, secrets in groups:
+            self._contents.begin()
+            self._execute("SAVEPOINT one")
+            try:
+                self._write(new, secrets)
+            except (RowError, *_BAD_ROW) as error:
+                self._execute("ROLLBACK TO one")
+                self._contents.undo()
+                errors.append(error if isinstance(error, RowError) else RowError(str(error)))
+            else:
+                errors.append(None)
+            self._execute("RELEASE one")
+        self._commit()
+        return errors
 
-    def _forget_texts(self) -> None:
-        for repeats in (self._histories, self._parameter_texts, self._header_texts, self._tool_lists):
-            repeats.clear()
+    def _begin(self) -> None:
+        """Take the write lock. What another process has written since is taken account of."""
+        if _identity(self._path) != self._file:
+            raise LogError(f"{self._path}: was deleted or replaced while it was written to")
+        self._execute("BEGIN IMMEDIATE")
+        version = self._execute("PRAGMA data_version").fetchone()[0]
+        if version != self._data_version:
+            self._contents.forget()
+            self._data_version = version
+        self._contents.begin()
+        self._seq = self._execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
+
+    def _write(self, new: Iterable[rows.Row], secrets: tuple[str, ...]) -> None:
+        if secrets != self._text.secrets:
+            self._text.hide(secrets)
+            self._contents.forget_texts()
+        for row in new:
+            try:
+                self._writers[type(row)](row)
+            except (RowError, *_BAD_ROW) as error:
+                raise RowError(f"{type(row).__name__}: {error}") from error
+
+    def _commit(self) -> None:
+        self._execute("UPDATE meta SET value = ? WHERE key = 'seq'", (self._seq,))
+        self._execute("COMMIT")
+
+    def _put(self, statement: sql.Statement, row: Any, *made: Any) -> int:
+        """How many rows of the log that changed."""
+        return self._execute(statement.sql, statement.values(row, *made)).rowcount
 
     def _next_seq(self) -> int:
         self._seq += 1
         return self._seq
 
     def _run(self, row: rows.RunRow) -> None:
-        values = {**_fields(row), "config": self._parameters(row.config), "versions": json_text(row.versions)}
-        self._execute(sql.RUN, values)
+        self._put(sql.RUN, row, self._text.parameters(row.config), json_text(row.versions))
 
     def _started(self, row: rows.StartRow) -> None:
-        self._execute(sql.STARTED, _fields(row))
+        self._put(sql.STARTED, row)
 
     def _scenario(self, row: rows.ScenarioRow) -> None:
-        self._execute(sql.SCENARIO, {**_fields(row), "record": json_text(row.record)})
+        self._put(sql.SCENARIO, row, json_text(row.record))
 
     def _session(self, row: rows.SessionRow) -> None:
-        self._execute(sql.SESSION, {**_fields(row), "seq": self._next_seq()})
+        self._put(sql.SESSION, row, self._next_seq())
 
     def _turn(self, row: rows.TurnRow) -> None:
-        self._execute(sql.TURN, {**_fields(row), "seq": self._next_seq()})
+        self._put(sql.TURN, row, self._next_seq())
 
     def _planned(self, row: rows.PlannedRow) -> None:
-        self._execute(sql.PLANNED, _fields(row))
+        self._put(sql.PLANNED, row)
 
     def _turn_begun(self, row: rows.TurnBegunRow) -> None:
-        asked = None if row.asked is None else self._json(row.asked)
-        texts = {"said": self._json(row.message), "asked": asked, "thread": json_text(row.thread)}
-        values = {**_fields(row), "seq": self._next_seq(), **texts}
-        if self._execute(sql.BEGUN, values).rowcount != 1:
+        said = self._text.evidence(row.message)
+        asked = None if row.asked is None else self._text.evidence(row.asked)
+        if self._put(sql.BEGUN, row, self._next_seq(), said, asked, json_text(row.thread)) != 1:
             raise RowError(f"no turn {row.turn} of {row.session_id}")
 
     def _task_end(self, row: rows.TaskEndRow) -> None:
-        self._execute(sql.TASK, {**_fields(row), "seq": self._next_seq(), "ending": row.end})
+        self._put(sql.TASK, row, self._next_seq(), row.end)
 
     def _start(self, row: rows.ExchangeStart) -> None:
-        seq = self._next_seq()
+        seq, text = self._next_seq(), self._text
         body, tools = self._request(row)
-        own = {
-            "seq": seq,
-            "arrival": seq,
-            "reason": self._text(row.reason),
-            "path": self._text(row.path),
-            "finish_state": "pending",
-            "request_model": self._text(row.request_model),
-            "request_headers": self._headers(row.headers),
-            "message_count": None if row.messages is None else len(row.messages),
-            "tip": self._history(row.messages or []),
-            "tools": tools,
-            "body": body,
-            "changes": self._parameters(row.changes),
-            "findings": self._parameters(row.findings) if row.findings else None,
-        }
-        self._execute(sql.START, {**_fields(row), **own})
+        self._put(
+            sql.START,
+            row,
+            seq,
+            seq,
+            "pending",
+            text.text(row.reason),
+            text.text(row.path),
+            text.text(row.request_model),
+            text.headers(row.headers),
+            None if row.messages is None else len(row.messages),
+            self._contents.history(row.messages or []),
+            tools,
+            body,
+            text.parameters(row.changes),
+            text.parameters(row.findings) if row.findings else None,
+        )
 
     def _finish(self, row: rows.ExchangeFinish) -> None:
-        own = {
-            "seq": self._next_seq(),
-            "response_id": self._text(row.response_id),
-            "response_model": self._text(row.response_model),
-            "finish_reasons": json_text(row.finish_reasons),
-            "input_tokens": _count(row.input_tokens),
-            "output_tokens": _count(row.output_tokens),
-            "output_message": None if row.message is None else self._message(row.message),
-            "response_headers": self._headers(row.headers),
-            "raw": self._raw(row),
-            "error_type": self._text(row.error_type),
-            "error": self._text(row.error),
-        }
-        if self._execute(sql.FINISH, {**_fields(row), **own}).rowcount != 1:
+        text = self._text
+        changed = self._put(
+            sql.FINISH,
+            row,
+            self._next_seq(),
+            text.text(row.response_id),
+            text.text(row.response_model),
+            text.parameters(row.finish_reasons),
+            _count(row.input_tokens),
+            _count(row.output_tokens),
+            None if row.message is None else self._contents.message(row.message),
+            text.headers(row.headers),
+            text.raw(row.raw, row.status),
+            text.text(row.error_type),
+            text.text(row.error),
+        )
+        if changed != 1:
             raise RowError(f"no pending exchange {row.id}")
 
     def _delivered(self, row: rows.ExchangeDelivered) -> None:
-        if self._execute(sql.DELIVERED, {**_fields(row), "seq": self._next_seq()}).rowcount != 1:
+        if self._put(sql.DELIVERED, row, self._next_seq()) != 1:
             raise RowError(f"no exchange {row.id}")
 
     def _step(self, row: rows.StepRow) -> None:
-        own = {
-            "seq": self._next_seq(),
-            "reason": self._evidence(row.reason),
-            "nodes": json_text(row.nodes),
-            "message": self._message(row.message),
-        }
-        self._execute(sql.STEP, {**_fields(row), **own})
+        reason, nodes = self._text.evidence_text(row.reason), json_text(row.nodes)
+        self._put(sql.STEP, row, self._next_seq(), reason, nodes, self._contents.message(row.message))
         for call in row.calls:
-            self._tool_call(row, call)
+            evidence = (call.tool_call_id, call.name, call.arguments, call.observation)
+            texts = map(self._text.evidence_text, evidence)
+            self._put(sql.TOOL_CALL, call, row.session_id, row.task, row.step, *texts)
 
     def _handover(self, row: rows.HandoverRow) -> None:
-        own = {"message": self._json(row.message), "aliases": json_text(row.aliases)}
-        self._execute(sql.HANDOVER, {**_fields(row), **own, "results": None, "thread": None})
+        self._put(sql.HANDOVER, row, self._text.evidence(row.message), json_text(row.aliases), None, None)
 
     def _handover_done(self, row: rows.HandoverDoneRow) -> None:
-        own = {"results": self._json(row.results), "thread": json_text(row.thread)}
-        self._execute(sql.HANDOVER_DONE, {**_fields(row), **own})
-
-    def _json(self, value: Any) -> str:
-        """Evidence that is no text."""
-        return mask(json_text(value), self._secrets)
-
-    def _tool_call(self, step: rows.StepRow, call: rows.ToolCallRow) -> None:
-        own = {
-            "session_id": step.session_id,
-            "task": step.task,
-            "step": step.step,
-            "tool_call_id": self._evidence(call.tool_call_id),
-            "name": self._evidence(call.name),
-            "arguments": self._evidence(call.arguments),
-            "observation": self._evidence(call.observation),
-        }
-        self._execute(sql.TOOL_CALL, {**_fields(call), **own})
+        self._put(sql.HANDOVER_DONE, row, self._text.evidence(row.results), json_text(row.thread))
 
     def _request(self, row: rows.ExchangeStart) -> tuple[str | None, str | None]:
         """A request's parameters as JSON, and the hash of its tools."""
@@ -253,77 +248,8 @@ class Store:
             body.pop("messages", None)
         tools = None
         if isinstance(body.get("tools"), list):
-            tools = self._tool_lists.made(body.pop("tools"), lambda it: self._content("tool_lists", it))
-        return self._parameters(body), tools
-
-    def _history(self, messages: list[Any]) -> str | None:
-        """Store what is new of a history. The hash of its last link, None if it is empty."""
-        if not messages:
-            return None
-        looked = self._histories.look(messages)
-        tip, count = (looked.known.tip, looked.known.count) if looked.known else (None, 0)
-        for link in chain((self._message(message) for message in messages[count:]), tip, count):
-            tip = link.hash
-            if self._is_new(tip):
-                values = {"hash": tip, "parent": link.parent, "message": link.message}
-                self._execute(sql.LINK, {**values, "position": link.position})
-        assert tip is not None
-        self._histories.remember(looked, len(messages), tip)
-        return tip
-
-    def _message(self, message: Any) -> str:
-        return self._content("messages", message)
-
-    def _content(self, table: str, value: Any) -> str:
-        text = mask(json_text(value), self._secrets)
-        name = content_hash(text)
-        if self._is_new(table[0] + name):
-            self._execute(sql.CONTENT[table], {"hash": name, "body": text})
-        return name
-
-    def _is_new(self, key: str) -> bool:
-        if key in self._known:
-            return False
-        if len(self._known) >= KNOWN_LIMIT:
-            self._known.clear()
-        self._known.add(key)
-        self._fresh.append(key)
-        return True
-
-    def _parameters(self, value: Any) -> str:
-        return self._parameter_texts.made(value, self._scrubbed)
-
-    def _scrubbed(self, value: Any) -> str:
-        try:
-            return json_text(scrub_json(value, self._secrets))
-        except RecursionError:
-            return TOO_DEEP
-
-    def _headers(self, headers: dict[str, str]) -> str:
-        return self._header_texts.made(headers, lambda it: self._scrubbed(allowed_headers(it)))
-
-    def _text(self, text: object) -> str | None:
-        """A text of the envelope. What should be text and is not, as some providers do, is kept as JSON."""
-        if text is None:
-            return None
-        return storable(scrub(text if isinstance(text, str) else json_text(text), self._secrets))
-
-    def _evidence(self, text: object) -> str | None:
-        if text is None:
-            return None
-        return storable(mask(text if isinstance(text, str) else json_text(text), self._secrets))
-
-    def _raw(self, row: rows.ExchangeFinish) -> bytes | None:
-        if row.raw is None:
-            return None
-        failed = row.status is not None and row.status >= 400
-        return zlib.compress((scrub_bytes if failed else mask_bytes)(row.raw, self._secrets))
-
-
-def _fields(row: rows.Row | rows.ToolCallRow) -> dict[str, Any]:
-    """A row's values by name, texts made storable. A statement takes those that it names."""
-    values = ((name, getattr(row, name)) for name in row.__slots__)
-    return {name: storable(value) if isinstance(value, str) else value for name, value in values}
+            tools = self._contents.tools(body.pop("tools"))
+        return self._text.parameters(body), tools
 
 
 def _count(value: object) -> int | None:

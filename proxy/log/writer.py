@@ -178,17 +178,11 @@ class LogWriter:
 
     def _transact(self, calls: Sequence[_Call]) -> list[LogError | None]:
         """Write the calls. For each, what was wrong with its rows: these, and only these, are left out."""
-        errors: list[LogError | None] = []
-        self._store.begin()
-        for call in calls:
-            try:
-                self._store.write(call.rows, call.secrets)
-            except RowError as error:
-                errors.append(LogError(f"{self.path}: a row was refused: {error}"))
-            else:
-                errors.append(None)
-        self._store.commit()
-        return errors
+        errors = self._store.transact([(call.rows, call.secrets) for call in calls])
+        return [None if it is None else self._refusal(it) for it in errors]
+
+    def _refusal(self, error: RowError) -> LogError:
+        return LogError(f"{self.path}: a row was refused: {error}")
 
     def _fail(self, error: Exception) -> LogError:
         failure = error if isinstance(error, LogError) else self._failure_of(error)

@@ -277,8 +277,8 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
         assert child.stdout is not None
         told = [child.stdout.readline().strip() for _ in range(7 * attempt + 1)]
         child.send_signal(signal.SIGKILL)
-        rest, _ = child.communicate()
-        told += [line for line in rest.splitlines() if line]
+        told += [line.strip() for line in child.stdout if line.strip()]
+        child.communicate()
 
         with LogWriter.open(path) as writer:
             writer.commit_blocking(logs.start("after"))

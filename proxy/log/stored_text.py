@@ -1,0 +1,66 @@
+"""Values as what a log may hold of them: texts without secrets, which SQLite takes."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from proxy.log.chains import TOO_DEEP, json_text, storable
+from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
+from proxy.log.repeats import Texts
+
+_SMALL = 65_536
+"""Bytes of an answer. For less, zlib's 256 KB of tables cost four times what compressing does."""
+
+
+class StoredText:
+    """Makes texts of values. `secrets` (as `redaction.forms` gives them) are masked in all of them."""
+
+    def __init__(self) -> None:
+        self.secrets: tuple[str, ...] = ()
+        self._parameters, self._headers = Texts(), Texts()
+
+    def hide(self, secrets: tuple[str, ...]) -> None:
+        """Mask these, and no others, from now on."""
+        self.secrets = secrets
+        self._parameters.clear()
+        self._headers.clear()
+
+    def evidence(self, value: Any) -> str:
+        """A JSON value of a conversation, masked and no more."""
+        return mask(json_text(value), self.secrets)
+
+    def evidence_text(self, text: object) -> str | None:
+        """A text of a conversation. What should be text and is not is kept as JSON."""
+        if text is None:
+            return None
+        return storable(mask(text if isinstance(text, str) else json_text(text), self.secrets))
+
+    def parameters(self, value: Any) -> str:
+        return self._parameters.made(value, self._scrubbed)
+
+    def headers(self, headers: dict[str, str]) -> str:
+        return self._headers.made(headers, lambda it: self._scrubbed(allowed_headers(it)))
+
+    def text(self, text: object) -> str | None:
+        """A text of the envelope. What should be text and is not, as some providers do, is kept as JSON."""
+        if text is None:
+            return None
+        return storable(scrub(text if isinstance(text, str) else json_text(text), self.secrets))
+
+    def raw(self, data: bytes | None, status: int | None) -> bytes | None:
+        """An answer's bytes, compressed."""
+        if data is None:
+            return None
+        failed = status is not None and status >= 400
+        data = (scrub_bytes if failed else mask_bytes)(data, self.secrets)
+        if len(data) >= _SMALL:
+            return zlib.compress(data)
+        packer = zlib.compressobj(wbits=13, memLevel=7)
+        return packer.compress(data) + packer.flush()
+
+    def _scrubbed(self, value: Any) -> str:
+        try:
+            return json_text(scrub_json(value, self.secrets))
+        except RecursionError:
+            return TOO_DEEP
