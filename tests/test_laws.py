@@ -79,7 +79,7 @@ CATCHES_ALL = {
 }
 """Where `except Exception` may end an error, and why. Elsewhere it may only pass it on."""
 
-HEAVY = {"aiohttp", "jieba", "jsonschema", "numpy", "openai", "referencing", "scipy", "sqlite_utils", "tqdm"}
+HEAVY = {"aiohttp", "jieba", "jsonschema", "numpy", "openai", "referencing", "scipy", "sqlite_utils"}
 """Libraries that would make every help text slow."""
 
 INLINE = {
