@@ -18,7 +18,9 @@ def test_a_repeated_choice_or_repetition_is_not_searched_for(pattern: object) ->
     assert not is_usable(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["^[A-Z]{2}-\\d+$", "^(red|green)$", "(ab)+", "\\(a+\\)*", "^x-"])
+@pytest.mark.parametrize(
+    "pattern", ["^[A-Z]{2}-\\d+$", "^(red|green)$", "(ab)+", "\\(a+\\)*", "^x-", "a" * 500]
+)
 def test_plain_patterns_are(pattern: str) -> None:
     assert is_usable(pattern)
 
