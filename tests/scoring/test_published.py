@@ -102,6 +102,7 @@ OBJECT = parameters("a", a=STRING, b={"type": "string", "description": "Default 
 )
 def test_objects_are_compared_by_the_mean_of_their_members(sent: Any, expected: Any, score: float) -> None:
     assert one(OBJECT, sent, expected) == score
+    assert one({"type": "array", "items": OBJECT}, [sent], [expected]) == score
 
 
 def test_an_optional_argument_that_was_not_expected_must_stand_in_its_description() -> None:
@@ -115,6 +116,7 @@ def test_an_optional_argument_that_was_not_expected_must_stand_in_its_descriptio
     assert score(sort="price") == 1.0
     assert score(sort="name") == 0.5
     assert score(page=None) == 1.0
+    assert score(page=7) == 0.5
     assert score(sort=None) == 0.5
 
 
