@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from support import scenes
 from support.references import orderly_reference
 
-from scenarios.live import Answer, LiveStep, Progress, begin_task, call_key, take
+from scenarios.live import Answer, LiveStep, Progress, Rule, begin_task, call_key, take
 from scenarios.load import read_file
 from scenarios.reference import minimal_path
-from scenarios.types import Node, Reply, Scenario, Tool, ToolCall
+from scenarios.types import Node, Reply, Scenario, Tool, ToolCall, ToolNotes
 
 SHOP = scenes.scenario(scenes.SHOP)
 TWINS = scenes.scenario(scenes.TWINS)
@@ -229,6 +229,22 @@ def test_an_empty_reply_is_nothing(reply: Reply) -> None:
 def test_text_beside_calls_is_ignored() -> None:
     (step,) = play(begun(), Reply("Let me see.", calling(("getPrice", LAMP)).calls))
     assert told(step) == ['{"price": 3, "unit": "€"}']
+
+
+@pytest.mark.parametrize(
+    ("rule", "served"), [("released", ["told", None]), ("strict", [None, "told"]), ("either", ["told"] * 2)]
+)
+def test_a_call_is_served_by_the_argument_rules_of_the_scorer_or_of_either(
+    rule: Rule, served: list[str | None]
+) -> None:
+    """ROUGE takes another last number for the same text (facts: section 5, row 25), `strict` a default."""
+    address = {"type": "string", "description": "The address."}
+    parameters = {"type": "object", "properties": {"q": address, "n": {"type": "integer"}}}
+    notes = {"f": ToolNotes(defaults={"n": 1})}
+    nodes = (Node("f", {"q": "192.168.15.24", "n": 1}, "told"),)
+    progress = begin_task([Tool("f", "", parameters, {})], nodes, notes=notes, rule=rule)
+    alike, filled_in = {"q": "192.168.15.99", "n": 1}, {"q": "192.168.15.24"}
+    assert [told(take(progress, calling(("f", sent))))[0] for sent in (alike, filled_in)] == served
 
 
 @pytest.mark.parametrize(
