@@ -83,6 +83,8 @@ def test_arrays_are_compared_sorted_and_by_the_mean_of_their_items(
     sent: Any, expected: Any, score: float
 ) -> None:
     assert one(ITEMS, sent, expected) == score
+    # A schema that is none has no say.
+    assert one(None, sent, expected) == score
 
 
 OBJECT = parameters("a", a=STRING, b={"type": "string", "description": "Default is 'new'."})
