@@ -10,7 +10,7 @@ import pytest
 from support import scenes
 
 from scenarios.types import CLOSE, Node, Reply, Scenario, Task, ToolCall
-from scoring.types import SessionScore, StepScore, TaskScore, TaskTrajectory, Trajectory
+from scoring.types import Evidence, SessionScore, StepScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts import wildtoolbench
 from scoring.verdicts.strict import ENDED_EARLY, score_session, score_task
 
@@ -258,7 +258,7 @@ def test_a_task_that_was_not_reached_is_an_error_with_its_evidence() -> None:
     assert labels(scored) == ("error", None, None)
     assert scored.reason == "not reached: the agent stopped in task 1"
     assert scored.evidence is not None
-    assert (scored.evidence.rule, scored.evidence.message) == ("step.not_reached", scored.reason)
+    assert scored.evidence == Evidence(0, "step.not_reached", scored.reason)
     assert scored.matched == 0
 
 
