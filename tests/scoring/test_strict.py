@@ -161,6 +161,13 @@ def test_a_text_that_is_not_due_is_a_step_without_checks() -> None:
     assert found.steps[1] == StepScore(1, "text", "name_error", reason=found.evidence.message)
 
 
+def test_an_empty_reply_is_told_from_a_text_at_the_step_at_which_it_came() -> None:
+    scored = score(call(LAMP, CHAIR), Reply(""), record=scenes.TWINS)
+    assert scored.evidence is not None
+    assert (scored.evidence.step, scored.evidence.rule) == (1, "step.empty_reply")
+    assert scored.reason == "step 1: replied with neither text nor tool calls"
+
+
 def test_what_comes_after_the_end_is_not_looked_at() -> None:
     assert score(call(LAMP), TEXT, call(STOCK)) == score(call(LAMP), TEXT)
 
@@ -180,6 +187,9 @@ def test_what_comes_after_the_end_is_not_looked_at() -> None:
         ((call(CHAIR), call(LAMP, WEIGHT)), 2),
         ((call(LAMP, CHAIR), call(WEIGHT)), 3),
         ((call(LAMP, CHAIR), call(WEIGHT), TEXT), 4),
+        # Neither an empty reply nor a text that is not due holds a right call.
+        ((call(LAMP, CHAIR), Reply("")), 2),
+        ((call(LAMP, CHAIR), TEXT), 2),
     ],
 )
 def test_matched_are_the_nodes_of_right_steps_and_the_right_calls_of_the_wrong_one(
