@@ -44,4 +44,5 @@ _RESPONSE = """SELECT session_id, tip, exchanges.body AS body, tool_lists.body A
     messages.body AS answer, response_model, finish_reasons, input_tokens, output_tokens, finished_at
     FROM exchanges JOIN messages ON messages.hash = output_message
     LEFT JOIN tool_lists ON tool_lists.hash = exchanges.tools
-    WHERE response_id = ? AND side = 'agent' ORDER BY arrival DESC LIMIT 1"""
+    WHERE response_id = ? AND substr(response_id, 1, 5) = 'resp_' AND side = 'agent'
+    ORDER BY arrival DESC LIMIT 1"""

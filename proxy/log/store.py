@@ -49,6 +49,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._execute = connection.execute
+        self._execute("PRAGMA wal_autocheckpoint = 0")  # see `checkpoints`
         self._path = str(connection.execute("PRAGMA database_list").fetchone()[2])
         self._file = _identity(self._path)
         self._text = StoredText()

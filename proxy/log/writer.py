@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from proxy.log.checkpoints import Checkpoints
 from proxy.log.database import open_for_writing
 from proxy.log.errors import LogError
 from proxy.log.redaction import PLACEHOLDER, forms
@@ -60,6 +61,7 @@ class LogWriter:
         self._failure: LogError | None = None
         self._secrets: tuple[str, ...] = ()
         self._forms: tuple[str, ...] = ()
+        self._checkpoints = Checkpoints(path)
         self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
         self._thread.start()
 
@@ -155,6 +157,7 @@ class LogWriter:
             running = len(calls) == len(taken)
             if calls:
                 self._write(calls)
+        self._checkpoints.close()
         try:
             self._store.close()
         except Exception as error:
@@ -178,7 +181,9 @@ class LogWriter:
 
     def _transact(self, calls: Sequence[_Call]) -> list[LogError | None]:
         """Write the calls. For each, what was wrong with its rows: these, and only these, are left out."""
-        errors = self._store.transact([(call.rows, call.secrets) for call in calls])
+        with self._checkpoints.gate:
+            errors = self._store.transact([(call.rows, call.secrets) for call in calls])
+        self._checkpoints.wrote()
         return [None if it is None else self._refusal(it) for it in errors]
 
     def _refusal(self, error: RowError) -> LogError:

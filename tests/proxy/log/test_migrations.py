@@ -13,6 +13,7 @@ from support import logs
 from proxy.log.database import open_for_writing, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import MIGRATIONS, migrate, version_of
+from proxy.log.restore import read_history
 from proxy.log.writer import LogWriter
 from scoring.logs.reader import APPLICATION, SCHEMA_VERSION
 
@@ -202,3 +203,27 @@ def test_a_run_is_renamed_and_deleted_with_all_its_rows(tmp_path: Path) -> None:
         connection.execute("DELETE FROM runs")
         for table in ("sessions", "turns", "tasks", "exchanges", "steps", "tool_calls"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_histories_and_messages_outlast_the_migration_of_an_older_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        migrate(connection, clock, MIGRATIONS[:4])
+        connection.execute("""INSERT INTO messages VALUES ('m1', '"one"'), ('m2', '"two"')""")
+        connection.execute("INSERT INTO chains VALUES ('c2', 'c1', 'm2', 1), ('c1', NULL, 'm1', 0)")
+        connection.execute(
+            """INSERT INTO exchanges (id, seq, arrival, side, method, path, started_at, finish_state, stream,
+            request_sha256, request_headers, changes, tip) VALUES
+            ('x1', 1, 1, 'agent', 'POST', '/', 1.0, 'complete', 0, '', '{}', '[]', 'c2')"""
+        )
+
+    with closing(open_for_writing(path, now=clock)) as connection:
+        assert version_of(connection) == len(MIGRATIONS)
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    with reading(path) as connection:
+        assert read_history(connection, "c2") == ["one", "two"]
+    made = tmp_path / "new.db"
+    LogWriter.open(made).close()
+    schema = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
+    assert logs.query(path, schema) == logs.query(made, schema)
