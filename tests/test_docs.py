@@ -98,7 +98,9 @@ def run(words: list[str], folder: Path) -> str:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    # The `python` of an activated environment is its own.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 
 def assert_shows(shown: list[str], printed: str) -> None:
@@ -421,8 +423,9 @@ def test_the_readmes_table_of_what_passes_on_the_wire_is_what_the_probes_say() -
 
 def test_the_readme_shows_evidence_and_a_threshold(walk: tuple[Path, str], noisy_log: Path) -> None:
     (walk[0] / "live.db").write_bytes(noisy_log.read_bytes())
-    for words, shown in transcripts("evidence", README):
-        assert_shows(shown, run(words, walk[0]))
+    for name in ("evidence", "report"):
+        for words, shown in transcripts(name, README):
+            assert_shows(shown, run(words, walk[0]))
 
 
 def test_the_readme_compares_two_runs_as_said(tmp_path: Path) -> None:
@@ -430,11 +433,15 @@ def test_the_readme_compares_two_runs_as_said(tmp_path: Path) -> None:
         assert_shows(shown, run(words, tmp_path))
 
 
-def test_the_page_on_scoring_runs_as_it_stands(tmp_path: Path) -> None:
-    page = (DOCS / "scoring.md").read_text(encoding="utf-8")
-    (tmp_path / "prices.json").write_text(block("file", "prices.json", page), encoding="utf-8")
-    for name in re.findall(r"<!-- run: (\w+) -->", page):
-        for words, shown in transcripts(name, page):
+@pytest.mark.parametrize("name", ["configuration", "scoring", "tutorial"])
+def test_a_page_runs_as_it_stands(name: str, tmp_path: Path) -> None:
+    """Its files are written and its commands run in the order of the page."""
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for kind, label in re.findall(r"<!-- (file|run): (\S+) -->", page):
+        if kind == "file":
+            (tmp_path / label).write_text(block(kind, label, page), encoding="utf-8")
+            continue
+        for words, shown in transcripts(label, page):
             assert_shows(shown, run(words, tmp_path))
 
 
@@ -442,14 +449,6 @@ def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path:
     (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
     for words, shown in transcripts("live", README):
         assert_shows(shown, run(words, tmp_path))
-
-
-def test_the_page_on_configuration_runs_as_it_stands(tmp_path: Path) -> None:
-    page = (DOCS / "configuration.md").read_text(encoding="utf-8")
-    (tmp_path / "wildproxy.toml").write_text(block("file", "wildproxy.toml", page), encoding="utf-8")
-    for name in re.findall(r"<!-- run: (\w+) -->", page):
-        for words, shown in transcripts(name, page):
-            assert_shows(shown, run(words, tmp_path))
 
 
 def test_the_page_on_the_terminal_runs_as_it_stands(tmp_path: Path) -> None:
