@@ -91,7 +91,7 @@ def row_of(screen: pyte.Screen, number: int) -> str:
     for column in range(screen.columns):
         char = screen.buffer[number][column]
         look = (char.fg, char.bold)
-        if spans and spans[-1][0] == look:
+        if spans and spans[-1][0] == look and spans[-1][1] + len(spans[-1][2]) == column:
             spans[-1] = (look, spans[-1][1], spans[-1][2] + char.data)
         elif char.data.strip():
             spans.append((look, column, char.data))
@@ -140,8 +140,13 @@ class shell:
         }
         self._process = subprocess.Popen(
             ["bash", "--norc", "--noprofile"],
-            stdin=inner, stdout=inner, stderr=inner, cwd=self._folder, env=environment, start_new_session=True,
-        )  # fmt: skip
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            cwd=self._folder,
+            env=environment,
+            start_new_session=True,
+        )
         os.close(inner)
         return self._terminal
 

@@ -20,9 +20,15 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 CHROMIUM = os.environ.get("WILDPROXY_CHROMIUM", "/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
 WIDTH, HEIGHT = 1280, 800
-SESSION = "everyday_2"
+SESSION = "everyday_1"
 RUNS = {"released": "sim:noisy:0.35", "candidate": "sim:noisy:0.1"}
 
 
