@@ -1,4 +1,4 @@
-"""The commands `log info`, `log runs`, `log migrate`, `log show`.
+"""The commands `log info`, `log runs`, `log migrate`, `log show`; `room_cli` has the others.
 
 What they need is imported when they run.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from proxy.errors_cli import InputError
+from proxy.log.errors_cli import input_errors
+from proxy.log.room_cli import merge, vacuum
 
 if TYPE_CHECKING:
     from proxy.log.inspect import RunSummary
@@ -53,9 +53,13 @@ def info(path: Path, output_format: str) -> None:
     from proxy.log.describe import info_text, json_text
     from proxy.log.inspect import log_info
 
-    with _input_errors():
+    with input_errors():
         found = log_info(path)
     click.echo(json_text(found) if output_format == "json" else info_text(found, time.time()))
+
+
+log.add_command(vacuum)
+log.add_command(merge)
 
 
 @log.group(
@@ -85,7 +89,7 @@ def list_runs(path: Path, output_format: str) -> None:
     from proxy.log.describe import json_text, runs_document, runs_text
     from proxy.log.inspect import run_summaries
 
-    with _input_errors():
+    with input_errors():
         found = run_summaries(path)
     if output_format == "json":
         click.echo(json_text(runs_document(found)))
@@ -107,7 +111,7 @@ def rename(path: Path, run: str, name: str) -> None:
     from proxy.log.runs import rename_run
     from scenarios.text import visible
 
-    with _input_errors():
+    with input_errors():
         run_id = rename_run(path, run, name, time.time)
     click.echo(visible(f"run {run_id} is now called {name.strip()}"))
 
@@ -130,7 +134,7 @@ def delete(path: Path, run: str, yes: bool, vacuum: bool, force: bool) -> None:
     from proxy.log.runs import check_unused, delete_run
     from scenarios.text import visible
 
-    with _input_errors():
+    with input_errors():
         chosen = run_summary(path, run)
         if not force:
             check_unused(path, chosen, time.time())
@@ -157,7 +161,7 @@ def migrate(path: Path) -> None:
     from proxy.log.database import open_for_writing
     from proxy.log.inspect import NEWEST_VERSION, schema_version
 
-    with _input_errors():
+    with input_errors():
         before = schema_version(path)
         if before == NEWEST_VERSION:
             click.echo(f"{path}: is up to date (schema {before})")
@@ -193,7 +197,7 @@ def show(path: Path, exchange: str, full: bool, raw: bool, output_format: str) -
     from proxy.log.describe import exchange_text, json_text
     from proxy.log.inspect import exchange_document
 
-    with _input_errors():
+    with input_errors():
         document, answer = exchange_document(path, exchange)
     if output_format == "json":
         shown = None if answer is None else answer.decode("utf-8", "backslashreplace")
@@ -233,14 +237,3 @@ def _print_raw(path: Path, exchange: str, answer: bytes | None) -> None:
         click.echo(visible(answer.decode("utf-8", "backslashreplace"), keep="\n"))
     else:
         click.echo(answer, nl=False)
-
-
-@contextmanager
-def _input_errors() -> Iterator[None]:
-    from proxy.log.errors import LogError
-    from scenarios.text import visible
-
-    try:
-        yield
-    except LogError as error:
-        raise InputError(visible(str(error))) from error

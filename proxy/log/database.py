@@ -52,7 +52,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
         raise LogError(f"{path}: no such log")
     try:
         connection = sqlite3.connect(
-            _read_only_uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None
+            read_only_uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None
         )
         try:
             connection.row_factory = sqlite3.Row
@@ -93,7 +93,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, now: Callable[[], float
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _read_only_uri(path: Path) -> str:
+def read_only_uri(path: Path) -> str:
     """Without a `-wal` beside it nobody writes; `immutable` then keeps SQLite from making one."""
     has_wal = path.with_name(path.name + "-wal").exists()
     return path.resolve().as_uri() + ("?mode=ro" if has_wal else "?mode=ro&immutable=1")

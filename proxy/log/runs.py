@@ -10,6 +10,7 @@ from pathlib import Path
 from proxy.log.database import open_for_writing
 from proxy.log.errors import LogError
 from proxy.log.inspect import RunSummary, run_summary
+from proxy.log.vacuum import UNUSED
 
 IN_USE_SECONDS = 600.0
 """A Run that was written to so recently, in a log that is open elsewhere, may still be played."""
@@ -77,24 +78,7 @@ _DELETIONS = (
     ("exchanges", "DELETE FROM exchanges WHERE id IN (SELECT id FROM temp.doomed)"),
     ("sessions", "DELETE FROM sessions WHERE run_id = :run"),
     ("runs", "DELETE FROM runs WHERE id = :run"),
-    (
-        "chains",
-        """DELETE FROM chains WHERE hash NOT IN (WITH RECURSIVE used (hash) AS (
-            SELECT tip FROM exchanges WHERE tip IS NOT NULL
-            UNION SELECT parent FROM chains JOIN used USING (hash) WHERE parent IS NOT NULL)
-            SELECT hash FROM used)""",
-    ),
-    (
-        "messages",
-        """DELETE FROM messages WHERE hash NOT IN (SELECT message FROM chains
-            UNION SELECT output_message FROM exchanges WHERE output_message IS NOT NULL
-            UNION SELECT message FROM steps)""",
-    ),
-    (
-        "tool_lists",
-        """DELETE FROM tool_lists WHERE hash NOT IN
-            (SELECT tools FROM exchanges WHERE tools IS NOT NULL)""",
-    ),
+    *UNUSED,
 )
 
 
