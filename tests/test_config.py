@@ -181,10 +181,22 @@ def test_what_is_set_for_all_leaves_options_of_the_same_name_with_another_meanin
             "drive.history: 'life' is not one of 'gold', 'live'. Did you mean 'live'?\n",
         ),
         ("[drive.limit]\n", "drive.limit: must be a whole number, not a table\n"),
+        (f"[drive]\nonly = {'[' * 5000}{']' * 5000}\n", "not TOML: maximum recursion depth exceeded"),
+        (f"[drive]\nlimit = {'9' * 5000}\n", "not TOML: Exceeds the limit"),
+        ('[drive]\nlog = "a\\u0000b"\n', "drive.log: has a NUL character in it: take it out\n"),
+        (
+            '[drive]\nlog = "~nobody-of-that-name/run.db"\n',
+            "drive.log: '~nobody-of-that-name/run.db': no home of that user is known\n",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_line_with_the_key_and_the_nearest_name(text: str, told: str) -> None:
     assert f"{refused(text)}\n".startswith(told)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    settings("\ufeff[drive]\nlimit = 3\n")
+    assert shown("drive")["limit"] == (3, "file", "wildproxy.toml: drive.limit")
 
 
 def test_tables_of_commands_of_several_words_are_checked_too() -> None:

@@ -48,8 +48,9 @@ class Setting:
 def read(path: Path, commands: Iterable[str]) -> SettingsFile:
     """Reads a file. Its tables are called after `commands`, or `defaults`. Raises SettingsError."""
     try:
-        tables = tomllib.loads(path.read_bytes().decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # Editors of some systems begin a file with a byte order mark.
+        tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: not TOML: {error}") from error
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
@@ -120,12 +121,17 @@ def _setting(file: SettingsFile, key: str, option: click.Option, value: Any) -> 
         if not fits(it):
             many = ", or a list of them" if option.multiple else ""
             raise SettingsError(f"{file.path}: {key}: must be {wanted}{many}, not {_kind(it)}")
+        if isinstance(it, str) and "\0" in it:
+            raise SettingsError(f"{file.path}: {key}: has a NUL character in it: take it out")
         try:
             option.type.convert(it, option, None)
         except click.BadParameter as error:
             meant = _nearest_choice(option, it)
             raise SettingsError(f"{file.path}: {key}: {error.message} {meant}".rstrip()) from error
-    values = [_placed(file, option, it) for it in values]
+    try:
+        values = [_placed(file, option, it) for it in values]
+    except RuntimeError as error:
+        raise SettingsError(f"{file.path}: {key}: {values[0]!r}: no home of that user is known") from error
     return Setting(values if option.multiple else values[0], key)
 
 
