@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from proxy.log.database import BUSY_SECONDS, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import APPLICATION, MIGRATIONS, version_of
 from proxy.log.restore import read_history
+from proxy.log.vacuum import log_size
 from scenarios.nearest import aside
 
 NEWEST_VERSION = len(MIGRATIONS)
@@ -92,7 +92,7 @@ def log_info(path: Path) -> Document:
         pending = [dict(row) for row in one(_PENDING)]
         return {
             "path": str(path),
-            "bytes": _size(path),
+            "bytes": log_size(path),
             "schema_version": version_of(connection),
             "created_at": one("SELECT value FROM meta WHERE key = 'created_at'").fetchone()[0],
             "runs": _count(connection, "runs"),
@@ -112,14 +112,14 @@ def log_info(path: Path) -> Document:
 def run_summaries(path: Path) -> tuple[RunSummary, ...]:
     """The Runs of a log, the oldest first. Raises LogError."""
     with reading(path) as connection:
-        return tuple(_run(row) for row in connection.execute(f"{_RUNS} ORDER BY created_at, rowid"))
+        return tuple(_run(row) for row in connection.execute(_RUNS.format(which="")))
 
 
 def run_summary(path: Path, wanted: str) -> RunSummary:
     """One Run, by its id, name or the beginning of its id. Raises LogError."""
     with reading(path) as connection:
         run_id = find_run(connection, path, wanted)
-        return _run(connection.execute(f"{_RUNS} WHERE id = ?", (run_id,)).fetchone())
+        return _run(connection.execute(_RUNS.format(which="WHERE id = ?"), (run_id,)).fetchone())
 
 
 def exchange_document(path: Path, wanted: str) -> tuple[Document, bytes | None]:
@@ -148,18 +148,21 @@ _STATES = """SELECT side, finish_state, count(*) FROM exchanges
 _PENDING = f"""SELECT exchanges.id, side, sessions.name AS session, turn, started_at
     FROM exchanges LEFT JOIN sessions ON sessions.id = session_id
     WHERE finish_state = 'pending' ORDER BY arrival LIMIT {PENDING_SHOWN}"""
-_OF_RUN = "FROM exchanges WHERE run_id = runs.id"
-_RUNS = f"""SELECT id, name, created_at, config, config_hash,
-    max(created_at, coalesce((SELECT max({_LAST}) {_OF_RUN}), 0),
-        coalesce((SELECT max(opened_at) FROM sessions WHERE run_id = runs.id), 0)) AS last_at,
-    (SELECT count(*) FROM sessions WHERE run_id = runs.id) AS sessions,
-    (SELECT count(*) FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = runs.id) AS tasks,
-    (SELECT count(*) {_OF_RUN}) AS exchanges,
-    (SELECT count(*) {_OF_RUN} AND finish_state = 'pending') AS pending,
-    (SELECT max(started_at) {_OF_RUN} AND finish_state = 'pending') AS newest_pending_at,
-    (SELECT coalesce(sum(input_tokens), 0) {_OF_RUN} AND {_COUNTED}) AS input_tokens,
-    (SELECT coalesce(sum(output_tokens), 0) {_OF_RUN} AND {_COUNTED}) AS output_tokens
-    FROM runs"""
+_RUNS = f"""WITH chosen AS (SELECT rowid AS place, * FROM runs {{which}}),
+    of_exchanges AS (SELECT run_id, max({_LAST}) AS last_at, count(*) AS count,
+        count(*) FILTER (WHERE finish_state = 'pending') AS pending,
+        max(started_at) FILTER (WHERE finish_state = 'pending') AS newest_pending_at,
+        sum(input_tokens) FILTER (WHERE {_COUNTED}) AS input_tokens,
+        sum(output_tokens) FILTER (WHERE {_COUNTED}) AS output_tokens
+        FROM exchanges WHERE run_id IN (SELECT id FROM chosen) GROUP BY run_id)
+    SELECT id, name, created_at, config, config_hash,
+    max(created_at, coalesce(last_at, 0),
+        coalesce((SELECT max(opened_at) FROM sessions WHERE run_id = chosen.id), 0)) AS last_at,
+    (SELECT count(*) FROM sessions WHERE run_id = chosen.id) AS sessions,
+    (SELECT count(*) FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = chosen.id) AS tasks,
+    coalesce(count, 0) AS exchanges, coalesce(pending, 0) AS pending, newest_pending_at,
+    coalesce(input_tokens, 0) AS input_tokens, coalesce(output_tokens, 0) AS output_tokens
+    FROM chosen LEFT JOIN of_exchanges ON run_id = id ORDER BY created_at, place"""
 _CANDIDATES = f"SELECT id, side FROM exchanges WHERE substr(id, 1, ?) = ? LIMIT {CANDIDATES_SHOWN + 1}"
 _EXCHANGE = """SELECT exchanges.id, side, parent_id, exchanges.run_id, runs.name AS run_name,
     exchanges.session_id, sessions.name AS session, sessions.attempt, turns.task, exchanges.turn,
@@ -219,9 +222,3 @@ def _run(row: sqlite3.Row) -> RunSummary:
 
 def _count(connection: sqlite3.Connection, table: str) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-
-
-def _size(path: Path) -> int:
-    """Bytes on disk, with what has not been moved into the main file yet."""
-    files: Iterable[Path] = (path, path.with_name(path.name + "-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())
