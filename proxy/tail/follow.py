@@ -160,6 +160,8 @@ class Follower:
         seen, connection = self._seen, self._connection or self._connect()
         upto = connection.execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
         yield from self._restart(connection)
+        if not self._after:
+            self._after = self._before(connection, upto)
         while self._after < upto:
             window = min(self._after + WINDOW, upto)
             runs, rows = self._rows(connection, window)
@@ -168,6 +170,13 @@ class Follower:
         if not lasting:
             self.close()
         self._seen = seen
+
+    def _before(self, connection: sqlite3.Connection, upto: int) -> int:
+        """The `seq` after which the Runs that are wanted begin: a log may hold a million others."""
+        if self._scope.all_runs:
+            return 0
+        first = connection.execute(_FIRST, _parameters(connection, self._scope)).fetchone()[0]
+        return upto if first is None else int(first) - 1
 
     def _restart(self, connection: sqlite3.Connection) -> Iterator[ProxyStarted]:
         """A proxy that was started since the last look. One that began a Run is told of by the Run."""
@@ -202,6 +211,10 @@ class Follower:
 _STARTED = """SELECT value AS started_at, EXISTS (SELECT 1 FROM runs WHERE created_at = value) AS of_run
     FROM meta WHERE key = 'started_at'"""
 _RUNS = "SELECT rowid, id, created_at, name, config FROM runs ORDER BY rowid"
+_FIRST = """SELECT min(first) FROM (
+    SELECT min(seq) AS first FROM sessions WHERE run_id IN (SELECT value FROM json_each(:runs))
+    UNION ALL SELECT min(arrival) FROM exchanges WHERE run_id IN (SELECT value FROM json_each(:runs))
+    UNION ALL SELECT min(arrival) FROM exchanges WHERE run_id IS NULL)"""
 _IN_RUN = "(:all_runs OR {run} IN (SELECT value FROM json_each(:runs)))"
 _OF_SESSION = "(:session IS NULL OR :session IN (sessions.name, sessions.scenario_id, sessions.id))"
 _NEW = "{table}.seq > :after AND {table}.seq <= :upto AND {at} >= :since"
