@@ -169,6 +169,9 @@ def test_segments_both_texts_where_either_has_a_chinese_character() -> None:
             {"n": [["b"]]},
             "error_match: string similarity too low at 'q.n[0][0]' (edit score: 0.00)",
         ),
+        # `schema_info.get("properties", schema_info) if isinstance(schema_info, dict) else {}`
+        ({"type": "object", "properties": {"type": {"type": "array"}}}, {"type": []}, {"type": []}, CORRECT),
+        ({"type": "object", "additionalProperties": True}, {"type": {"a": 1}}, {"type": {"a": 1}}, CORRECT),
     ],
 )
 def test_judges_values_by_the_released_rules(
@@ -183,6 +186,11 @@ def test_reports_a_free_form_member_named_like_a_keyword_as_a_failed_comparison(
     assert check_one(schema, {"type": ["a"]}, {"type": ["a"]}) == failed
     items = {"type": "array", "items": schema}
     assert check_one(items, [{"type": ["a"]}], [{"type": ["a"]}]) == failed
+
+
+def test_a_tool_without_properties_takes_no_arguments() -> None:
+    assert check_arguments({"type": "object"}, "{}", {}) == CORRECT
+    assert check_arguments({"type": "object"}, '{"q": 1}', {"q": 1}) == "error_schema: args not defined"
 
 
 def test_ignores_additional_properties_at_the_top_level() -> None:
@@ -255,6 +263,10 @@ def test_says_crash_and_where_when_a_schema_is_unusable(schema: Any) -> None:
     message = check_one(schema, "x", "x")
     assert message.startswith(f"{CRASH}: the schema at 'q' is unusable (")
     assert "\n" not in message
+    within = {"type": "object", "properties": {"r": schema}}
+    assert check_one(within, {"r": "x"}, {"r": "x"}).startswith(
+        f"{CRASH}: the schema at 'q.r' is unusable ("
+    )
 
 
 def test_asks_no_branch_after_one_that_fits() -> None:
@@ -308,6 +320,14 @@ def test_says_crash_for_text_nested_too_deeply(levels: int, closed: bool) -> Non
     assert check_arguments(parameters(q={"type": "array"}), text, {"q": []}) == (
         f"{CRASH}: the arguments are nested more than {MAX_NESTING} levels deep"
     )
+
+
+def test_counts_no_brackets_that_are_closed_again() -> None:
+    """As deep as is read, twice, with another two levels beside."""
+    text, value = nested(MAX_NESTING - 1)
+    schema = parameters(p={"type": "array"}, q={"type": "array"}, r={"type": "array"})
+    arguments = f'{{"p": [{{}}], "q": {text}, "r": {text}}}'
+    assert check_arguments(schema, arguments, {"p": [{}], "q": value, "r": value}) == CORRECT
 
 
 def test_counts_no_brackets_inside_strings() -> None:
@@ -407,6 +427,22 @@ def test_rouge_l_gives_up_where_the_released_checker_runs_out_of_stack() -> None
     assert check_one(STRING, apart + " More", apart + "  other") == (
         "error_match: rouge calculation failed at 'q'"
     )
+
+
+def test_rouge_l_gives_up_at_one_long_sentence_among_shorter_ones() -> None:
+    long = " ".join(f"w{i}" for i in range(ROUGE_STEPS + 1))
+    assert rouge_l(f"z. {long}. z z", "x") is None
+
+
+def test_rouge_l_counts_the_words_of_every_long_sentence() -> None:
+    """Two sentences of 400 words which hold all 600 of one: all words of both texts are in common."""
+    words = [f"w{i:03}" for i in range(600)]
+    whole, beginning, end = (" ".join(part) for part in (words, words[:400], words[200:]))
+    assert rouge_l(whole, f"{beginning}.{end}") == 2.0 * (1.0 / (2.0 + 1e-8))
+
+
+def test_rouge_l_finds_a_word_behind_one_that_the_reference_lacks() -> None:
+    assert rouge_l("c a", "a b") == 2.0 * (0.25 / (1.0 + 1e-8))
 
 
 chinese = st.text(alphabet="今天北京上海的天气怎么样我想去旅游龘 .，a1-\ud800", max_size=30)
