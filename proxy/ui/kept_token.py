@@ -12,6 +12,7 @@ import hmac
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -44,15 +45,21 @@ def _secret(folder: Path) -> bytes | None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             _write_once(file, secrets.token_bytes(SECRET_BYTES))
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        # Nor may a pipe in its place be waited for.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
+            found = os.fstat(opened.fileno())
             content = opened.read(SECRET_BYTES + 1)
     except OSError:
         return None
-    # One that others could read, or that is no secret of ours, protects nothing.
-    private = os.name == "nt" or not mode & (stat.S_IRWXG | stat.S_IRWXO)
-    return content if private and len(content) == SECRET_BYTES else None
+    return content if _is_own(found) and len(content) == SECRET_BYTES else None
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """A file that somebody else wrote, or could read, protects nothing."""
+    if sys.platform == "win32":
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
 def _write_once(file: Path, content: bytes) -> None:

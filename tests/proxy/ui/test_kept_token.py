@@ -73,6 +73,27 @@ def test_a_secret_that_others_can_read_makes_no_token(tmp_path: Path) -> None:
     assert token_for(tmp_path / "a.db", {"XDG_STATE_HOME": str(tmp_path)}) is None
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_secret_that_somebody_else_wrote_makes_no_token(tmp_path: Path) -> None:
+    token_for(tmp_path / "a.db", {"XDG_STATE_HOME": str(tmp_path)})
+    os.chown(tmp_path / "wildproxy" / "secret", 65534, -1)
+    assert token_for(tmp_path / "a.db", {"XDG_STATE_HOME": str(tmp_path)}) is None
+
+
+def test_a_pipe_in_place_of_the_secret_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "wildproxy").mkdir()
+    os.mkfifo(tmp_path / "wildproxy" / "secret", 0o600)
+    asked = f"""
+from pathlib import Path
+from proxy.ui.kept_token import token_for
+print(token_for(Path("a.db"), {{"XDG_STATE_HOME": {str(tmp_path)!r}}}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=PROGRAM.parent, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout == b"None\n"
+
+
 @pytest.mark.parametrize("environ", [{}, {"HOME": "relative"}, {"XDG_STATE_HOME": "/dev/null/nowhere"}])
 def test_where_nothing_can_be_kept_there_is_no_token(tmp_path: Path, environ: dict[str, str]) -> None:
     assert token_for(tmp_path / "a.db", environ) is None
