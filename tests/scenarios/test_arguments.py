@@ -264,9 +264,7 @@ def test_says_crash_and_where_when_a_schema_is_unusable(schema: Any) -> None:
     assert message.startswith(f"{CRASH}: the schema at 'q' is unusable (")
     assert "\n" not in message
     within = {"type": "object", "properties": {"r": schema}}
-    assert check_one(within, {"r": "x"}, {"r": "x"}).startswith(
-        f"{CRASH}: the schema at 'q.r' is unusable ("
-    )
+    assert check_one(within, {"r": "x"}, {"r": "x"}).startswith(f"{CRASH}: the schema at 'q.r' is unusable (")
 
 
 def test_asks_no_branch_after_one_that_fits() -> None:
