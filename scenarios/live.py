@@ -127,10 +127,10 @@ def _take_calls(progress: Progress, calls: Sequence[ToolCall]) -> LiveStep:
 
 
 def _tell(progress: Progress, calls: Sequence[ToolCall], answers: Sequence[Answer]) -> Progress:
-    """With what these calls are told; a repeat in the same batch is told what stands already."""
+    """With what these calls are told."""
     told = dict(progress.told)
     for call, answer in zip(calls, answers, strict=True):
-        if answer.text is not None and not (answer.redundant and call_key(call) in told):
+        if answer.text is not None:
             told[call_key(call)] = answer.text
     return replace(progress, told=told)
 
@@ -178,8 +178,7 @@ def _matches_released(progress: Progress, call: ToolCall, wanted: Node) -> bool:
         return False
     if agreement(parse_arguments(call.arguments), wanted.arguments) == 1.0:
         return True
-    text = call.arguments if call.arguments.strip() else "{}"
-    return check_arguments(progress.schemas.get(call.name), text, wanted.arguments) == CORRECT
+    return check_arguments(progress.schemas.get(call.name), call.arguments, wanted.arguments) == CORRECT
 
 
 def _repeat(progress: Progress, call: ToolCall) -> Answer:

@@ -147,6 +147,49 @@ def test_an_exact_repeat_is_told_the_same_though_it_resembles_another_call_too()
     assert again.answers == (Answer("on Tuesday", 1, redundant=True),)
 
 
+MONDAY, TUESDAY, SUNDAY = (
+    {"q": f"what does the red lamp in the hall cost on {day} today"}
+    for day in ("monday", "tuesday", "sunday")
+)
+
+
+def test_calls_that_each_resemble_both_nodes_are_told_of_the_one_that_they_equal() -> None:
+    progress = of(Node("f", MONDAY, "on Monday"), Node("f", TUESDAY, "on Tuesday"))
+    (together,) = play(progress, calling(("f", TUESDAY), ("f", MONDAY)))
+    assert together.answers == (Answer("on Tuesday", 1), Answer("on Monday", 0))
+
+
+def test_a_call_is_told_of_the_node_that_it_equals_though_one_that_it_resembles_comes_first() -> None:
+    progress = of(Node("f", MONDAY, "on Monday", (1,)), Node("f", TUESDAY, "on Tuesday"))
+    (early,) = play(progress, calling(("f", MONDAY)))
+    assert early.answers == (Answer("on Monday", 0),)
+
+
+def test_what_a_call_was_told_that_resembles_one_done_is_told_again_in_the_next_task() -> None:
+    progress = of(Node("f", MONDAY, "on Monday"))
+    _, alike = play(progress, calling(("f", MONDAY)), calling(("f", SUNDAY)))
+    (later,) = play(begin_task([], (Node("f", {"n": 1}, "other"),), alike.progress), calling(("f", SUNDAY)))
+    assert alike.answers == (Answer("on Monday", 0, redundant=True),)
+    assert later.answers == (Answer("on Monday", None, redundant=True),)
+
+
+def test_of_two_unequal_answers_for_one_call_of_a_batch_the_last_is_told_again() -> None:
+    progress = of(Node("f", {"n": 1}, "first"), Node("f", {"n": 1}, "second"))
+    both, again = play(progress, calling(*[("f", {"n": 1})] * 3), calling(("f", {"n": 1})))
+    assert both.answers == (Answer("first", 0), Answer("second", 1), Answer("second", 1, redundant=True))
+    assert again.answers == (Answer("second", 1, redundant=True),)
+
+
+@pytest.mark.parametrize("arguments", [{"undefined": 1}, {}])
+def test_the_very_arguments_of_the_reference_are_served_though_the_tool_does_not_allow_them(
+    arguments: dict[str, Any],
+) -> None:
+    parameters = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    nodes = (Node("f", arguments, "told"),)
+    progress = begin_task([Tool("f", "", parameters, {})], nodes, rule="released")
+    assert take(progress, calling(("f", arguments))).answers == (Answer("told", 0),)
+
+
 def test_a_call_of_an_earlier_task_is_redundant_in_a_later_one() -> None:
     (first,) = play(begun(0), calling(("getPrice", LAMP)))
     steps = play(begun(1, before=first.progress), calling(("getPrice", LAMP)), calling(("getPrice", CHAIR)))
