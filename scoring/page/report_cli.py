@@ -178,7 +178,7 @@ def _empty(runs: Sequence[PageRun]) -> str | None:
 
 def _target(output: Path | None, logs: Sequence[Path]) -> Path:
     """Raises InputError for a place that no page can or should be written to."""
-    target = logs[0].with_suffix(".html") if output is None else output
+    target = logs[0].parent / f"{logs[0].stem}.html" if output is None else output
     if str(target) == STANDARD_OUTPUT:
         return target
     if target.is_dir():

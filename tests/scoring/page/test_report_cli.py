@@ -146,3 +146,8 @@ def test_logs_and_runs_that_are_not_there_are_one_line(log: Path, tmp_path: Path
     assert "unknown run 'r9'" in run("report", log, "--run", "r9").stderr
     assert "nothing.db: no such log" in error_line(run("report", tmp_path / "nothing.db"), 2)
     assert not log.with_name("two.html").exists()
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_that_has_no_name_is_no_log(place: str) -> None:
+    assert "is a folder" in error_line(run("report", place), 2)
