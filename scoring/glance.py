@@ -9,20 +9,22 @@ from typing import Any
 from scenarios.load import parse_record
 from scenarios.replies import read_reply
 from scoring.modes import modes_of
-from scoring.report import explained
+from scoring.report import judged
 from scoring.types import (
     AFTER_ERRORS,
     AGENT_STOPPED,
     CORRECT,
     NOT_REACHED,
     STOPPED,
-    SessionScore,
     TaskScore,
     TaskTrajectory,
     Trajectory,
 )
-from scoring.verdicts.live import COMPLETED, with_verdicts
-from scoring.verdicts.scorers import SCORERS, Scorer
+from scoring.verdicts.live import COMPLETED
+from scoring.verdicts.scorers import SCORERS
+
+PlayedTasks = Sequence[tuple[Sequence[Any], str | None]]
+"""For each Task its assistant messages, and how it ended (None: not yet)."""
 
 _SCORED = frozenset({"closed", STOPPED, AGENT_STOPPED})
 """Endings that are the agent's doing."""
@@ -47,25 +49,26 @@ class Glance:
 def glance(
     record: Mapping[str, Any],
     config: Mapping[str, Any],
-    tasks: Sequence[tuple[Sequence[Any], str | None]],
+    tasks: PlayedTasks,
 ) -> tuple[Glance, ...]:
     """Judges a Session as far as it was played.
 
-    `record` is the Scenario's, `config` the Run's; for each Task the assistant messages and how it
-    ended (None: not yet). Raises ScenarioError for a record that is broken.
+    `record` is the Scenario's, `config` the Run's; Tasks that nobody came to yet may be left out.
+    Raises ScenarioError for a record that is broken.
     """
+    trajectory, modes = played_so_far(record, tasks), modes_of(config)
+    strict, released = (judged(SCORERS[name], trajectory, modes) for name in ("strict", "wildtoolbench"))
+    return tuple(_glance(*both) for both in zip(strict.tasks, released.tasks, strict=True))
+
+
+def played_so_far(record: Mapping[str, Any], tasks: PlayedTasks) -> Trajectory:
+    """The Trajectory of a Session that may still be played. Raises ScenarioError."""
     scenario = parse_record(dict(record))
     missing: tuple[Sequence[Any], str | None] = ((), None)
     played = [*tasks, *[missing] * (len(scenario.tasks) - len(tasks))]
     endings = [ending for _, ending in played]
-    trajectory = Trajectory(
-        "session",
-        1,
-        scenario,
-        tuple(_task(messages, number, endings) for number, (messages, _) in enumerate(played)),
-    )
-    strict, released = (_scored(SCORERS[name], trajectory, config) for name in ("strict", "wildtoolbench"))
-    return tuple(_glance(*both) for both in zip(strict.tasks, released.tasks, strict=True))
+    found = (_task(messages, number, endings) for number, (messages, _) in enumerate(played))
+    return Trajectory(scenario.id, 1, scenario, tuple(found))
 
 
 def _task(messages: Sequence[Any], number: int, endings: Sequence[str | None]) -> TaskTrajectory:
@@ -76,13 +79,6 @@ def _task(messages: Sequence[Any], number: int, endings: Sequence[str | None]) -
     return TaskTrajectory(
         replies, ending, finished=False, unfinished_reason=ending or "not played to its end"
     )
-
-
-def _scored(scorer: Scorer, trajectory: Trajectory, config: Mapping[str, Any]) -> SessionScore:
-    score, modes = explained(scorer, trajectory), modes_of(config)
-    if modes.why_not_comparable is None:
-        return score
-    return with_verdicts(trajectory, score, goes_on=modes.goes_on, rule=scorer.rule)
 
 
 def _glance(strict: TaskScore, released: TaskScore) -> Glance:

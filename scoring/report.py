@@ -170,7 +170,7 @@ def _scored(
     findings: tuple[Finding, ...],
     behaviour: Callable[[Sequence[SessionScore]], list[Figure]],
 ) -> Scored:
-    sessions = tuple(_session(scorer, trajectory, modes) for trajectory in trajectories)
+    sessions = tuple(judged(scorer, trajectory, modes) for trajectory in trajectories)
     classes = tuple(
         tuple(
             classify(trajectory.scenario.tools, task, played, score)
@@ -211,7 +211,8 @@ def explained(scorer: Scorer, trajectory: Trajectory) -> SessionScore:
     return replace(score, tasks=tuple(_explained(trajectory, score)))
 
 
-def _session(scorer: Scorer, trajectory: Trajectory, modes: Modes) -> SessionScore:
+def judged(scorer: Scorer, trajectory: Trajectory, modes: Modes) -> SessionScore:
+    """As `explained`, with a verdict beside each label where Sessions were not played as published."""
     score = explained(scorer, trajectory)
     if modes.why_not_comparable is None:
         return score

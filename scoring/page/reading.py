@@ -66,13 +66,7 @@ def read_session(
 def judged_otherwise(mine: StepReading, other: StepReading) -> tuple[str | None, ...]:
     """For each call the other's verdict, where both have one and they differ on whether it is right."""
     both = zip(mine.calls, other.calls, strict=True)
-    return tuple(
-        (RIGHT if theirs.verdict == RIGHT else WRONG)
-        if UNJUDGED not in (own.verdict, theirs.verdict)
-        and (own.verdict == RIGHT) != (theirs.verdict == RIGHT)
-        else None
-        for own, theirs in both
-    )
+    return tuple(_otherwise(own.verdict, theirs.verdict) for own, theirs in both)
 
 
 def _otherwise(mine: str, other: str) -> str | None:
