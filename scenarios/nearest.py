@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-CLOSE = 0.6
+NEAR = 0.6
 """The ratio of `difflib` from which two names are near."""
 BESIDE = 0.15
 """How much less near than the nearest another may be, to be named beside it."""
@@ -19,7 +19,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     names = {it.lower(): it for it in known}
     wanted = name.lower()
     ratios = {it: SequenceMatcher(None, it, wanted).ratio() for it in names}
-    least = max(CLOSE, max(ratios.values(), default=0.0) - BESIDE)
+    least = max(NEAR, max(ratios.values(), default=0.0) - BESIDE)
     found = [it for it in names if wanted and (ratios[it] >= least or wanted in it)]
     found.sort(key=lambda it: (not it.startswith(wanted), -ratios[it]))
     return [names[it] for it in found[:most]]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scenarios.labels import derived_label
+from scenarios.labels import FIRST_TURN, derived_label
 from scenarios.mutations import steps
 from scenarios.text import width
 from scenarios.types import LABELS, NO_NOTES, SUBTYPES, Node, Scenario, Task
@@ -25,8 +25,8 @@ SHAPE_OF_LABEL = dict(
     zip(LABELS, ("single", "parallel", "chain", "mixed", "ask first", "no call"), strict=True)
 )
 
-FIRST, UNSAID = "First Turn", "none"
-"""The rows of Tasks that have no subtype: the first of a session, and a later one of which none is said."""
+UNSAID = "none"
+"""The row of a later Task of which no subtype is said; that of a first one is FIRST_TURN."""
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -41,7 +41,7 @@ def balance(scenarios: Sequence[Scenario]) -> Json:
         "annotated": sum(is_annotated(scenario) for scenario in scenarios),
         "tools": _tools(scenarios),
         "labels": _counts((task.label for _, task, _ in tasks), LABELS),
-        "subtypes": _counts((_subtype(task, i) for _, task, i in tasks), (FIRST, *SUBTYPES)),
+        "subtypes": _counts((_subtype(task, i) for _, task, i in tasks), (FIRST_TURN, *SUBTYPES)),
         "labels_by_subtype": _grouped(((task.label, _subtype(task, i)) for _, task, i in tasks), LABELS),
         "labels_by_position": _grouped(((task.label, str(i + 1)) for _, task, i in tasks), LABELS),
         "shapes": _counts((shape(task.nodes) for _, task, _ in tasks), SHAPES),
@@ -98,7 +98,7 @@ def _tools(scenarios: Sequence[Scenario]) -> Json:
 
 
 def _subtype(task: Task, position: int) -> str:
-    return task.subtype or (UNSAID if position else FIRST)
+    return task.subtype or (UNSAID if position else FIRST_TURN)
 
 
 def _counts(found: Iterable[str], order: Sequence[str] = ()) -> dict[str, int]:
