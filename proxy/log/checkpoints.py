@@ -3,8 +3,9 @@
 SQLite does it within the commit that makes the log long enough, which then takes milliseconds. Here a
 thread with a connection of its own does it: first all that can be moved while the writer goes on; then,
 should the log be long all the same because there is always more, what is left, between two transactions
-of the writer, so that the next one begins the log anew. Readers are never in the way of the first, and
-only hold up the second, which is not waited for but tried again.
+of the writer, so that the next one begins the log anew. Readers are never in the way of the first. The
+second cannot be done while one reads what is in the log; it is tried again and again, and only where readers
+take turns for long are they waited for: a moment, in which those that begin read the main file alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ LONG = 4 * 2**20
 """Bytes of write-ahead log that are worth moving."""
 TOO_LONG = 4
 """How many times that long the log must begin anew, if no reader is in the way."""
+FAR_TOO_LONG = 16
+"""How many times that long readers are waited for; and again when it has doubled, should one stay."""
+PATIENCE_MS = 200
 PAUSE = 0.1
 """Seconds between two looks at the log."""
 
@@ -32,6 +36,7 @@ class Checkpoints:
     def __init__(self, path: Path, long: int = LONG) -> None:
         self.gate = threading.Lock()
         self._long = long
+        self._wait_at = FAR_TOO_LONG * long
         self._path = path
         self._wal = path.with_name(path.name + "-wal")
         self._written = threading.Event()
@@ -68,9 +73,17 @@ class Checkpoints:
 
     def _move(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        if self._size() >= TOO_LONG * self._long:
-            with self.gate:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = self._size()
+        if size < TOO_LONG * self._long:
+            return
+        waits = size >= self._wait_at
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if waits else 0}")
+        with self.gate:
+            is_busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if not is_busy:
+            self._wait_at = FAR_TOO_LONG * self._long
+        elif waits:
+            self._wait_at = 2 * size
 
     def _size(self) -> int:
         try:

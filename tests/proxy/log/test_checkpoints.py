@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,36 @@ def test_a_reader_that_stays_keeps_its_state_and_holds_nobody_up(written: Writte
         written.write()
         long = max(long, written.size)
     assert written.size < long
+
+
+def test_readers_that_take_turns_for_ever_do_not_keep_the_log_long(written: Written) -> None:
+    done = threading.Event()
+
+    def read() -> None:
+        with ExitStack() as stack:
+            readers = [
+                stack.enter_context(closing(sqlite3.connect(written.path, isolation_level=None)))
+                for _ in range(2)
+            ]
+            for turn in count():
+                readers[turn % 2].execute("BEGIN")
+                rows(readers[turn % 2])
+                if turn:
+                    readers[1 - turn % 2].execute("COMMIT")
+                if done.is_set():
+                    return
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        long = written.size
+        while written.size >= long and written.rows < ENOUGH:
+            written.write()
+            long = max(long, written.size)
+        assert written.size < long
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_closing_twice_or_with_nothing_written_ends_the_thread(tmp_path: Path) -> None:
