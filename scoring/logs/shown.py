@@ -102,6 +102,9 @@ def _shown(connection: sqlite3.Connection, run_id: str, played: Played, raw: boo
         for query in (_MESSAGES, _TOOLS):
             texts.update({_text(key): _text(body) for key, body in connection.execute(query, run)})
         for session, exchange in _exchanges(connection, run):
+            for key in (*(exchange.messages or ()), exchange.message, exchange.tools):
+                if key is not None and key not in texts:
+                    raise ValueError("an exchange has a message or tools that are not there")
             found.exchanges[session].append(exchange)
     begun = {
         (scenario, epoch): (session, attempt, opened_at)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,6 +140,17 @@ def test_an_old_page_is_replaced_whole(log: Path) -> None:
     assert run("report", log).exit_code == 0
     assert page.read_bytes() == run("report", log, "-o", "-").stdout_bytes
     assert [it.name for it in log.parent.glob("*.part")] == []
+
+
+@pytest.mark.parametrize("column", ["output_message", "tools"])
+def test_a_log_that_lost_a_message_is_damaged_in_one_line(log: Path, column: str) -> None:
+    with closing(sqlite3.connect(log)) as connection, connection:
+        connection.execute(f"UPDATE exchanges SET {column} = 'lost'")
+    line = error_line(run("report", log), 2)
+    assert line.startswith(
+        f"Error: {log}: is damaged (an exchange has a message or tools that are not there)"
+    )
+    assert run("report", log, "--no-raw").exit_code == 0
 
 
 def test_logs_and_runs_that_are_not_there_are_one_line(log: Path, tmp_path: Path) -> None:
