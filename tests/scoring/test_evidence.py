@@ -9,6 +9,7 @@ import pytest
 from support import scenes
 from support.scenes import ask, call, close
 
+from scenarios.text import clip
 from scenarios.types import ASK, CLOSE, Reply, ToolCall
 from scoring.types import Evidence, Nearest, TaskScore
 from scoring.verdicts.evidence import RULES
@@ -95,6 +96,28 @@ def test_each_rule_says_what_was_done_instead_of_the_right_thing(
     assert found.reason == f"step {found.evidence.step}: {found.evidence.message}"
     assert "\n" not in found.reason
     assert found.evidence.rule in RULES or found.evidence.faults[0].rule == rule
+
+
+def test_text_while_calls_are_due_is_told_with_the_names_of_all_that_are() -> None:
+    assert evidence(CHAIN, calls(LAMP), TEXT) == Evidence(
+        step=1,
+        rule="step.text_instead_of_call",
+        message="replied in text while calls are due: getPrice + countStock",
+        allowed=(("getPrice",), ("countStock",), ("getPrice", "countStock")),
+        nearest=Nearest("call", 1, "getPrice", {"thing": "chair"}),
+    )
+
+
+def test_a_call_without_a_name_and_a_very_long_name_are_told() -> None:
+    assert evidence(CHAIN, calls(("", {}))).message == "something without a name: is none of the tools"
+    message = evidence(CHAIN, calls(("n" * 81, {}))).message
+    assert message == f"{clip('n' * 81, 80)}: is none of the tools"
+
+
+def test_a_repeat_says_of_what() -> None:
+    answered, same = "repeats a call that was answered in this task", "repeats a call of the same reply"
+    assert evidence(CHAIN, calls(LAMP), calls(LAMP)).message == f"getPrice: {answered}"
+    assert evidence(CHAIN, calls(LAMP, LAMP)).message == f"call 2 of 2, getPrice: {same}"
 
 
 def test_the_rule_of_a_step_is_the_first_in_priority_that_a_call_breaks_whatever_their_order() -> None:

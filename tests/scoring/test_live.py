@@ -17,11 +17,12 @@ from support.references import orderly_reference
 
 from proxy.log.rows import Row
 from proxy.log.writer import LogWriter
+from scenarios.live import Rule
 from scenarios.reference import minimal_path
-from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall
+from scenarios.types import Node, Reply, Scenario, Task, Tool, ToolCall, ToolNotes
 from scoring.cli import score
 from scoring.metrics.definitions import DEFINITIONS
-from scoring.types import LiveCounts, TaskScore, TaskTrajectory, Trajectory
+from scoring.types import LiveCounts, SessionScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts.live import with_verdicts
 from scoring.verdicts.wildtoolbench import score_session
 
@@ -529,3 +530,32 @@ def test_independent_calls_of_one_tool_are_correct_in_either_order_though_not_as
     played = (([CHAIR_PRICE, LAMP_PRICE, weigh, TEXT], "closed"), ([TEXT], "closed"))
     found = document(write(path, played, of=scenes.TWINS, **LIVE))
     assert verdicts(found, "label", "verdict")[0] == ("error", "correct")
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdicts"),
+    [
+        ({}, ("correct", "wrong")),
+        ({"rule": "released"}, ("correct", "wrong")),
+        ({"rule": "strict"}, ("wrong", "correct")),
+    ],
+)
+def test_a_task_that_went_on_is_gone_through_by_the_argument_rules_of_the_scorer(
+    rule: dict[str, Rule], verdicts: tuple[str, str]
+) -> None:
+    """ROUGE takes another last number for the same text (facts: section 5, row 25), `strict` a default."""
+    properties = {"q": {"type": "string", "description": "The address."}, "n": {"type": "integer"}}
+    tool = Tool("a", "", {"type": "object", "properties": properties}, {})
+    nodes = (Node("a", {"q": "192.168.15.24", "n": 1}, "told"), Node("prepare_to_answer", {}, "Done.", (0,)))
+    notes = {"a": ToolNotes(defaults={"n": 1})}
+    scenario = Scenario(
+        "own", "2025-01-01", (tool,), (Task("Do it.", "x", None, nodes),), "hash", {}, notes=notes
+    )
+    told = []
+    for arguments in ({"q": "192.168.15.99", "n": 1}, {"q": "192.168.15.24"}):
+        call = Reply(None, (ToolCall(None, "a", json.dumps(arguments)),))
+        trajectory = Trajectory("s", 1, scenario, (TaskTrajectory((call, Reply("Done.")), "closed"),))
+        wrong = TaskScore("error", "correct", "error", False, 2, 0, 2)
+        score = SessionScore("s", 1, scenario, (wrong,))
+        told.append(with_verdicts(trajectory, score, goes_on=True, **rule).tasks[0].verdict)
+    assert tuple(told) == verdicts

@@ -14,7 +14,7 @@ from support import scenes
 from scenarios.arguments import check_arguments
 from scenarios.replies import read_reply
 from scenarios.types import Reply, ToolCall
-from scoring.types import Evidence, Nearest, TaskScore, TaskTrajectory, Trajectory
+from scoring.types import Evidence, Nearest, StepScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts import published, released_evidence, wildtoolbench
 from scoring.verdicts.published_arguments import CallScore, score_arguments
 
@@ -231,6 +231,28 @@ def test_a_wrong_call_has_its_scores_and_the_node_it_was_paired_with_as_evidence
 
 
 TWO = [scenes.call("find", {"a": 1}, "1"), scenes.call("find", {"a": 2}, "2"), scenes.close("Done.", 0, 1)]
+
+
+def test_every_field_of_a_correct_task_and_of_one_with_two_wrong_calls() -> None:
+    right = score(find(a=2), find(a=1), TEXT, nodes=TWO)
+    steps = (
+        StepScore(0, "call", "correct", (0,), checks=("correct",)),
+        StepScore(1, "call", "correct", (1,), checks=("correct",)),
+        StepScore(2, "close", "correct", (2,)),
+    )
+    # Three replies, where two make the least: both calls at once, then the text.
+    assert right == TaskScore("correct", "correct", "correct", False, 3, 3, 2, steps=steps)
+    check = "find: the arguments score 0.00, less than 0.7 (a 0.00)"
+    both = StepScore(0, "call", "argument_error", (0, 1), f"{check}; {check}", (check, check))
+    wrong = score(finds({"a": 8}, {"a": 9}), TEXT, nodes=TWO)
+    assert wrong == TaskScore(
+        *("error", "correct", "error", False, 2, 3, 2),
+        reason=f"step 0: {check}; {check}",
+        steps=(both, StepScore(1, "close", "correct", (2,))),
+        evidence=Evidence(
+            0, published.RULE, check, nearest=Nearest("call", 0, "find", {"a": 1}), call=0, tool="find"
+        ),
+    )
 
 
 @pytest.mark.parametrize(
