@@ -67,7 +67,8 @@ class Providing:
     ) -> tuple[str, Answer]:
         """(exchange id, answer with a message in it). The exchange is finished by the caller.
 
-        `turn` is the number of the one being played; `tally` is told what is waited for. Raises ProviderFailed when the last try failed too.
+        `turn` is the number of the one being played; `tally` is told what is waited for. Raises
+        ProviderFailed when the last try failed too.
         """
         body, changes = sending.body, sending.changes
         if self.model is not None:
