@@ -1,4 +1,4 @@
-"""Text of others, fit to be shown: nothing that a terminal would obey, and no longer than fits."""
+"""Text fit to be shown: of others nothing that a terminal would obey, and no longer than fits."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ def width(text: str) -> int:
 def clip(text: str, limit: int) -> str:
     """`text` in at most `limit` characters; `...` at its end tells that it went on."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """`1 session`, `1,234 sessions`; `nouns` where an `s` does not make the plural."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def _char_width(char: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scenarios.nearest import aside
-from scenarios.text import visible
+from scenarios.text import counted, visible
 from scoring.errors_cli import InputError
 from scoring.logs.reader import Log, RunInfo, open_log
 from scoring.output.tables import moment
@@ -39,7 +39,7 @@ def _run_list(log: Log, runs: list[RunInfo]) -> str:
 
 def _run_line(run: RunInfo) -> str:
     name = f" ({visible(run.name)})" if run.name else ""
-    sessions = f"{run.sessions} session{'' if run.sessions == 1 else 's'}"
+    sessions = f"{counted(run.sessions, 'session')}"
     return (
         f"  {visible(run.id)}{name}  {moment(run.created_at)}  model {visible(run.model or '-')}  {sessions}"
     )

@@ -21,6 +21,7 @@ from scenarios.problems import kind_of, short
 from scenarios.replies import read_reply
 from scenarios.steps import take_step
 from scenarios.strict.texts import normal
+from scenarios.text import counted
 from scenarios.types import Reply, Scenario
 from scoring.types import AGENT_STOPPED, TaskTrajectory, Trajectory
 
@@ -131,16 +132,12 @@ def _check_number(scenario: Scenario, number: int, task: int | None, text: str, 
             raise ConversationError(field, f"{reason}; leave out task, or what comes after it")
         return
     if number >= len(scenario.tasks):
-        reason = f"is one user message too many: {scenario.id} has {_count(len(scenario.tasks))}"
+        reason = f"is one user message too many: {scenario.id} has {counted(len(scenario.tasks), 'task')}"
         raise ConversationError(field, f"{reason}, and no question is open")
     texts = [normal(it.text) for it in scenario.tasks]
     if text != texts[number] and text in texts:
         reason = f"is the text of task {texts.index(text) + 1}, but task {number + 1} is the next"
         raise ConversationError(field, f"{reason}; give each task a line of its own, with its number as task")
-
-
-def _count(tasks: int) -> str:
-    return f"{tasks} task{'' if tasks == 1 else 's'}"
 
 
 def _beginning(scenario: Scenario, messages: Sequence[Mapping[str, Any]], task: int | None) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from scenarios.text import counted, visible
 from scoring.errors_cli import InputError, NothingScorable
 from scoring.options_cli import logs_argument, run_option
 
@@ -107,7 +108,6 @@ def export(
 
 def _comparable(runs: Sequence[tuple[Log, RunInfo]], output_format: str) -> Sequence[tuple[Log, RunInfo]]:
     """The runs, none of which the released form would pass off as something else."""
-    from scenarios.text import visible
     from scoring.modes import modes_of
 
     for log, run in runs if output_format == WILDTOOLBENCH else ():
@@ -121,7 +121,6 @@ def _comparable(runs: Sequence[tuple[Log, RunInfo]], output_format: str) -> Sequ
 
 def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> Iterator[Chosen]:
     """The Sessions of a Run and an epoch; those of other epochs are counted on standard error."""
-    from scenarios.text import visible
     from scoring.logs.detail import models, session_details
 
     details = session_details(log, run.id)
@@ -132,14 +131,14 @@ def _sessions(log: Log, run: RunInfo, epoch: int | None, model: str | None) -> I
         raise InputError(f"{log.path}: run {visible(run.id)} has no epoch {epoch}; it has: {listed}")
     kept = [detail for detail in details if epoch is None or detail.trajectory.epoch == epoch]
     if others := len(details) - len(kept):
-        _say(f"{log.path}: epoch {epoch} of the epochs {listed}; {_count(others)} left out (see --epoch)")
+        left_out = counted(others, "session")
+        _say(f"{log.path}: epoch {epoch} of the epochs {listed}; {left_out} left out (see --epoch)")
     for detail in kept:
         yield Chosen(log.path, run.id, name, detail)
 
 
 def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen]:
     """Without the Sessions that cannot be told in the format; standard error says why."""
-    from scenarios.text import visible
     from scoring.export import why_unfinished, why_unreadable
 
     left_out: list[str] = []
@@ -154,7 +153,7 @@ def _exportable(chosen: Iterable[Chosen], output_format: str) -> Iterator[Chosen
     for line in left_out[:REASONS_SHOWN]:
         _say(line)
     if len(left_out) > REASONS_SHOWN:
-        _say(f"left out {_count(len(left_out) - REASONS_SHOWN)} more")
+        _say(f"left out {counted(len(left_out) - REASONS_SHOWN, 'session')} more")
 
 
 def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> None:
@@ -168,7 +167,7 @@ def _write_transcripts(chosen: Sequence[Chosen], target: Path, force: bool) -> N
         return
     _refuse_existing([target], force)
     _write(target, lines)
-    click.echo(f"{target}: {_count(len(chosen))}")
+    click.echo(f"{target}: {counted(len(chosen), 'session')}")
 
 
 def _write_results(chosen: Sequence[Chosen], folder: Path, force: bool) -> None:
@@ -185,7 +184,7 @@ def _write_results(chosen: Sequence[Chosen], folder: Path, force: bool) -> None:
     for path, sessions in files.items():
         sessions.sort(key=lambda it: natural(it.detail.trajectory.scenario.id))
         _write(path, (json_bytes(result_line(it.detail, it.model)) for it in sessions))
-        click.echo(f"{path}: {_count(len(sessions))}")
+        click.echo(f"{path}: {counted(len(sessions), 'session')}")
 
 
 def _folder_name(model: str) -> str:
@@ -198,8 +197,6 @@ def _folder_name(model: str) -> str:
 
 def _refuse_repeated(sessions: Sequence[Chosen]) -> None:
     """Each scenario once in a file; scenarios that share a number are worth a word."""
-    from scenarios.text import visible
-
     homes: dict[str, Chosen] = {}
     numbers: dict[str, str] = {}
     for session in sessions:
@@ -256,10 +253,6 @@ def _write(path: Path, lines: Iterable[bytes]) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _count(sessions: int) -> str:
-    return f"{sessions} session{'' if sessions == 1 else 's'}"
 
 
 def _say(line: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from scenarios.annotations import plain_notes
 from scenarios.load import ScenarioFile
 from scenarios.mutations import steps
-from scenarios.text import visible, width
+from scenarios.text import counted, visible, width
 from scenarios.types import LABELS, Node, Scenario, Task, Tool, ToolNotes
 from scenarios.validate import Finding
 from scoring.scenarios_balance import balance, balance_text, is_annotated
@@ -92,8 +92,7 @@ def list_text(name: str, file: ScenarioFile) -> str:
         subtypes = " ".join(task.subtype.split()[0] if task.subtype else "-" for task in scenario.tasks)
         tasks, tools, nodes = (str(n) for n in sizes(scenario).values())
         rows.append((scenario.id, tasks, tools, nodes, labels, subtypes, scenario.hash[:HASH_SHOWN]))
-    count = len(file.scenarios)
-    title = f"{visible(name)}  {count} session{'' if count == 1 else 's'}  sha256 {file.sha256}"
+    title = f"{visible(name)}  {counted(len(file.scenarios), 'session')}  sha256 {file.sha256}"
     return "\n".join([title, *_table(rows), "", balance_text(balance(file.scenarios))])
 
 
@@ -267,7 +266,7 @@ def finding_text(located: Located) -> str:
 def summary_text(files: int, sessions: int, counts: Counter[str]) -> str:
     numbers = [(files, "file"), (sessions, "session")]
     numbers += [(counts[level], level) for level in ("error", "warning", "note")]
-    return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
+    return ", ".join(counted(n, noun) for n, noun in numbers)
 
 
 def findings_document(

@@ -10,7 +10,7 @@ from proxy.drive.states import SessionState, TaskState
 from proxy.drive.tally import Tally, is_right, time_left
 from proxy.tail.text import count, duration, padded, seconds_text
 from proxy.terminal.look import Look
-from scenarios.text import visible
+from scenarios.text import counted, visible
 
 if TYPE_CHECKING:
     from proxy.drive.driver import DriveReport
@@ -60,8 +60,8 @@ def running_line(running: Running, look: Look, columns: int, named: int) -> Colo
     return look.paint(text, "odd" if state and state.waits_for == "retry" else "dim"), text
 
 
-def more_line(count_: int, look: Look, columns: int) -> Colored:
-    text = look.fit(f"  and {count_:,} more", columns)
+def more_line(number: int, look: Look, columns: int) -> Colored:
+    text = look.fit(f"  and {number:,} more", columns)
     return look.paint(text, "dim"), text
 
 
@@ -75,8 +75,8 @@ def foot(now: Tally, elapsed: float, look: Look, columns: int) -> list[Colored]:
     parts = [
         f"names right: {now.sessions_right}/{now.done} sessions, {now.names_right}/{now.ended} tasks",
         f"{count(now.input_tokens + now.output_tokens)} tokens",
-        *([_count(now.retries, "retry", "retries")] if now.retries else []),
-        *([_count(now.provider_errors, "provider error")] if now.provider_errors else []),
+        *([counted(now.retries, "retry", "retries")] if now.retries else []),
+        *([counted(now.provider_errors, "provider error")] if now.provider_errors else []),
         *([f"{now.failures} failed"] if now.failures else []),
     ]
     if columns < BAR_COLUMNS * 2:
@@ -101,14 +101,14 @@ def session_line(played: Played, done: int, sessions: int, seconds: float, look:
     tokens = played.state.input_tokens + played.state.output_tokens if played.state else 0
     right = sum(task.names_right is True for task in tasks)
     parts.append(f"{right}/{played.planned.tasks} names right")
-    parts.append(f"{_thousands(tokens):>9} tokens")
+    parts.append(f"{tokens:>9,} tokens")
     parts.append(f"{'' if played.already else seconds_text(seconds):>6}")
     marks = "".join(look.paint(look.mark(_mark(task)), _color(task)) for task in tasks)
     parts.append(marks or look.mark("open") * played.planned.tasks)
     ends = {"over": "", "failed": "given up", "cancelled": "cancelled"}
     notes = ["already over" if played.already else ends[played.end]]
     if played.failures:
-        notes.append(_count(len(played.failures), "failure"))
+        notes.append(counted(len(played.failures), "failure"))
     if said := ", ".join(note for note in notes if note):
         parts.append(look.paint(said, "odd"))
     return "  ".join(parts)
@@ -127,18 +127,17 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     lines = []
     if now.already:
         were = "was" if now.already == 1 else "were"
-        lines.append(f"{_count(now.already, 'session')} {were} already over.")
+        lines.append(f"{counted(now.already, 'session')} {were} already over.")
     if now.sessions or not now.already:
         lines.append(
-            f"{over} of {_count(now.sessions, 'session')} played in {duration(elapsed, whole=True)}: "
-            f"names right in {now.names_right} of {_count(now.tasks, 'task')}"
+            f"{over} of {counted(now.sessions, 'session')} played in {duration(elapsed, whole=True)}: "
+            f"names right in {now.names_right} of {counted(now.tasks, 'task')}"
         )
-        tokens = (_thousands(now.input_tokens), _thousands(now.output_tokens))
-        lines.append("{} input and {} output tokens".format(*tokens))
+        lines.append(f"{now.input_tokens:,} input and {now.output_tokens:,} output tokens")
     if now.provider_errors:
-        lines.append(f"The provider failed {_count(now.provider_errors, 'turn')}.")
+        lines.append(f"The provider failed {counted(now.provider_errors, 'turn')}.")
     if now.retries:
-        again = _count(now.retries, "request was", "requests were")
+        again = counted(now.retries, "request was", "requests were")
         lines.append(f"{again} sent to the provider again, having failed.")
     if report.interrupted:
         lines.append("Interrupted.")
@@ -150,9 +149,9 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
         names = [f"{planned.scenario}.e{planned.epoch}" for planned in report.not_started]
         lines.append(f"Not begun: {_some(names)}")
     if failed := [failure.reason for failure in report.failures]:
-        lines.append(f"{_count(len(failed), 'failure')}: {_reasons(failed)}")
+        lines.append(f"{counted(len(failed), 'failure')}: {_reasons(failed)}")
     if noted := [note.text for note in report.notes]:
-        lines.append(f"{_count(len(noted), 'note')}: {_reasons(noted)}")
+        lines.append(f"{counted(len(noted), 'note')}: {_reasons(noted)}")
     return lines
 
 
@@ -183,22 +182,14 @@ def _color(task: TaskState) -> str:
     return {"right": "good", "wrong": "bad", "odd": "odd", "open": "dim"}[_mark(task)]
 
 
-def _thousands(number: int) -> str:
-    return f"{number:,}"
-
-
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{_thousands(number)} {noun if number == 1 else nouns or noun + 's'}"
-
-
 def _some(names: list[str]) -> str:
     shown = ", ".join(visible(name) for name in names[:REASONS_SHOWN])
     more = len(names) - REASONS_SHOWN
-    return f"{shown} and {_thousands(more)} more" if more > 0 else shown
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _reasons(reasons: list[str]) -> str:
-    counted = Counter(reasons).most_common()
-    shown = "; ".join(f"{visible(reason)} ({_thousands(n)})" for reason, n in counted[:REASONS_SHOWN])
-    more = len(counted) - REASONS_SHOWN
-    return f"{shown}; and {_count(more, 'other reason')}" if more > 0 else shown
+    often = Counter(reasons).most_common()
+    shown = "; ".join(f"{visible(reason)} ({n:,})" for reason, n in often[:REASONS_SHOWN])
+    more = len(often) - REASONS_SHOWN
+    return f"{shown}; and {counted(more, 'other reason')}" if more > 0 else shown

@@ -12,6 +12,7 @@ from proxy.errors_cli import InputError
 from proxy.simulate.policies import PolicyError, parse_policy
 from proxy.simulate.server import base_url, serve_until_stopped
 from scenarios.load import ScenarioError, load
+from scenarios.text import counted
 
 
 def run(files: Sequence[str], policy: str, host: str, port: int, language: str, latency: float) -> None:
@@ -24,7 +25,7 @@ def run(files: Sequence[str], policy: str, host: str, port: int, language: str, 
     scenarios = [scenario for file in loaded for scenario in file.scenarios]
 
     def announce(url: str) -> None:
-        count = f"{len(scenarios)} scenario{'' if len(scenarios) == 1 else 's'}"
+        count = counted(len(scenarios), "scenario")
         click.echo(f"simulated provider, policy {parsed.spec}, {count}: {url}")
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scenarios.text import clip, visible
+from scenarios.text import clip, counted, visible
 from scoring.compare.comparison import Comparison
 from scoring.compare.pairs import Pair
 from scoring.compare.text import FLIPS_SHOWN, changed_tasks, rate_rows
@@ -14,7 +14,6 @@ from scoring.compare.words import (
     grounds,
     headline,
     pairing,
-    plural,
     reason_of,
     same_run,
     shown,
@@ -82,5 +81,5 @@ def _flips(what: str, pairs: Sequence[Pair]) -> Iterator[str]:
     ]
     yield from (f"<details><summary>Tasks {what}: {len(pairs)}</summary>", "", *_table(rows))
     if more := len(pairs) - FLIPS_SHOWN:
-        yield from ("", f"and {plural(more, 'other')}") if more > 0 else ()
+        yield from ("", f"and {counted(more, 'other')}") if more > 0 else ()
     yield from ("", "</details>")

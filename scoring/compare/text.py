@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from scenarios.text import clip, visible, width
+from scenarios.text import clip, counted, visible, width
 from scoring.compare.comparison import Comparison, Level, Metric
 from scoring.compare.pairs import Pair
 from scoring.compare.words import (
@@ -17,7 +17,6 @@ from scoring.compare.words import (
     grounds,
     headline,
     pairing,
-    plural,
     points,
     probability,
     rate_bounds,
@@ -137,7 +136,7 @@ def _flips(what: str, pairs: Sequence[Pair]) -> list[str]:
     reasons = ["why", *(fitting(reason_of(it), room) for *_, it in told)]
     full = [line + " " * (start - width(line)) + why for line, why in zip(lines, reasons, strict=True)]
     if more := len(pairs) - len(told):
-        full.append(f"  and {plural(more, 'other')}: --format json has them all")
+        full.append(f"  and {counted(more, 'other')}: --format json has them all")
     return full
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scenarios.text import clip, visible
+from scenarios.text import clip, counted, visible
 from scoring.compare.comparison import Comparison, Level, Metric, Rate
 from scoring.compare.pairs import LeftOut, Outcome, Pair, Side
 from scoring.metrics.figures import Figure
@@ -44,7 +44,7 @@ def grounds(comparison: Comparison) -> list[str]:
         return []
     found = level.difference
     return [
-        f"It rests on p {_equals(level.p)} ({level.test} test over {plural(level.scenarios, 'scenario')}, "
+        f"It rests on p {_equals(level.p)} ({level.test} test over {counted(level.scenarios, 'scenario')}, "
         f"alpha {alpha:g}) and on the {confidence(alpha)} interval of the paired difference, "
         f"{bounds(found.low, found.high)} points ({found.interval}); whether the intervals of the two rates "
         "overlap says nothing.",
@@ -57,7 +57,7 @@ def detectable(level: Level, alpha: float) -> str:
     """The least difference that these pairs could show, or why there is none."""
     if level.scenarios < level.least_changes:
         return (
-            f"Too few for any verdict: {plural(level.scenarios, 'scenario')}, and at least "
+            f"Too few for any verdict: {counted(level.scenarios, 'scenario')}, and at least "
             f"{level.least_changes} must change, all the same way, for p < {alpha:g}."
         )
     if level.detectable is None:
@@ -69,8 +69,8 @@ def pairing(comparison: Comparison) -> Iterator[str]:
     """What is paired and what is not, what changed, and how much changes by itself."""
     paired, levels = comparison.paired, comparison.levels
     yield (
-        f"Paired: {plural(paired.scenarios, 'scenario')}, {plural(levels['task'].n, 'task')}, "
-        f"{plural(levels['session'].n, 'session')}."
+        f"Paired: {counted(paired.scenarios, 'scenario')}, {counted(levels['task'].n, 'task')}, "
+        f"{counted(levels['session'].n, 'session')}."
     )
     for metric in TITLES:
         if levels[metric].left_out.either:
@@ -88,7 +88,7 @@ def pairing(comparison: Comparison) -> Iterator[str]:
         ("Left out, as the content under this id differs", paired.changed),
     ):
         if names:
-            yield f"{what}: {plural(len(names), 'scenario')} ({listed(names)})."
+            yield f"{what}: {counted(len(names), 'scenario')} ({listed(names)})."
     if noise := [
         f"{name} {_share(it)}" for name, it in (("A", comparison.noise_a), ("B", comparison.noise_b)) if it
     ]:
@@ -158,10 +158,6 @@ def confidence(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def plural(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
     more = [f"and {len(names) - NAMES_SHOWN} more"] if len(names) > NAMES_SHOWN else []
@@ -185,7 +181,7 @@ def _equals(p: float) -> str:
 
 
 def _left_out(it: LeftOut, metric: Metric) -> str:
-    return f"Not scored on both sides, so left out: {plural(it.either, metric)} (in A {it.a}, in B {it.b})."
+    return f"Not scored on both sides, so left out: {counted(it.either, metric)} (in A {it.a}, in B {it.b})."
 
 
 def _share(figure: Figure) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from scenarios.text import clip, visible
+from scenarios.text import clip, counted, visible
 from scoring.compare.markdown import escaped
 from scoring.gates import Outcome, outcome_line
 from scoring.metrics import accuracy
@@ -13,7 +13,7 @@ from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
 from scoring.output.evidence_text import evidence_line
-from scoring.output.tables import interval, percent, plural, quantity, unscored_line, worded
+from scoring.output.tables import interval, percent, quantity, unscored_line, worded
 from scoring.report import RunReport, TaskRow, task_rows
 from scoring.types import CORRECT, TaskScore
 from scoring.verdicts.error_classes import CLASSES
@@ -61,9 +61,7 @@ def markdown_text(reports: Sequence[RunReport], outcomes: Sequence[Outcome]) -> 
         shown.append(text)
         room -= len(text) + 1
     more = len(reports) - len(shown)
-    shown.append(
-        f"### Scores\n\n{more} {plural(more, 'run')} left out, too long for a comment: {ELSEWHERE}.\n"
-    )
+    shown.append(f"### Scores\n\n{counted(more, 'run')} left out, too long for a comment: {ELSEWHERE}.\n")
     return "\n".join(shown)
 
 
@@ -104,7 +102,7 @@ def _about(report: RunReport) -> str:
     sessions = len(report.sessions)
     return (
         f"Log {code(report.log)}, model {code(report.model or '-')}, history {code(report.modes.history)}, "
-        f"{scenarios} {plural(scenarios, 'scenario')} ({sessions} {plural(sessions, 'session')})"
+        f"{counted(scenarios, 'scenario')} ({counted(sessions, 'session')})"
     )
 
 
@@ -236,7 +234,7 @@ def _scorers(report: RunReport) -> Iterator[str]:
 
 def _more(all_of_them: int, limit: int, noun: str) -> list[str]:
     more = all_of_them - limit
-    return [f"and {more} more {plural(more, noun)}: {ELSEWHERE}"] if more > 0 else []
+    return [f"and {counted(more, f'more {noun}')}: {ELSEWHERE}"] if more > 0 else []
 
 
 def _table(titles: Iterable[str], rows: Sequence[Cells]) -> list[str]:

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.text import clip, visible
-from scoring.output.tables import plural
+from scenarios.text import clip, counted, visible
 from scoring.types import CORRECT
 
 _LINE = 300
@@ -93,7 +92,7 @@ class Saved:
 def moved_lines(saved: Saved) -> list[str]:
     """A line for each verdict that moved, is new or gone, and one that sums up. The first time that alone."""
     if not saved.compared and not saved.gone:
-        return [f"{len(saved.new)} {plural(len(saved.new), 'verdict')} saved, none was there before"]
+        return [f"{counted(len(saved.new), 'verdict')} saved, none was there before"]
     lines = [
         f"{it.after.place}: {it.before.told} -> {it.after.told}; {it.cause}{_reason(it.after)}"
         for it in saved.moved
@@ -101,11 +100,9 @@ def moved_lines(saved: Saved) -> list[str]:
     lines += [f"{it.place}: new, {it.told}{_reason(it)}" for it in saved.new]
     lines += [f"{it.place}: gone, was {it.told}" for it in saved.gone]
     causes = Counter(it.cause for it in saved.moved)
-    counted = ", ".join(
-        f"{cause} ({n})" for cause, n in sorted(causes.items(), key=lambda it: (-it[1], it[0]))
-    )
-    summary = f"{len(saved.moved)} of {saved.compared} {plural(saved.compared, 'verdict')} moved"
-    parts = [summary + (f": {counted}" if counted else "")]
+    why = ", ".join(f"{cause} ({n})" for cause, n in sorted(causes.items(), key=lambda it: (-it[1], it[0])))
+    summary = f"{len(saved.moved):,} of {counted(saved.compared, 'verdict')} moved"
+    parts = [summary + (f": {why}" if why else "")]
     parts += [f"{len(found)} {what}" for what, found in (("new", saved.new), ("gone", saved.gone)) if found]
     return [*(clip(visible(line), _LINE) for line in lines), visible("; ".join(parts))]
 

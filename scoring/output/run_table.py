@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scenarios.text import clip, visible, width
+from scenarios.text import clip, counted, visible, width
 from scoring.metrics import accuracy
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
@@ -16,7 +16,6 @@ from scoring.output.tables import (
     interval,
     pairs,
     percent,
-    plural,
     quantity,
     unscored_line,
     worded,
@@ -82,7 +81,7 @@ def _header(report: RunReport) -> dict[str, str]:
             if report.config.get(name)
         },
         **_shown_modes(report),
-        "Scenarios": f"{scenarios} ({sessions} {plural(sessions, 'session')})",
+        "Scenarios": f"{scenarios:,} ({counted(sessions, 'session')})",
         **({"Judged by": visible(report.judged_by)} if report.judged_by else {}),
         "Scorers": ", ".join(f"{it.scorer.name} {it.scorer.version}" for it in report.scored),
     }

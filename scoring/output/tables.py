@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from scenarios.text import clip, visible, width
+from scenarios.text import clip, counted, visible, width
 from scoring.metrics.accuracy import Unscored
 from scoring.metrics.figures import Figure, Unit
 
@@ -24,7 +24,7 @@ def unscored_line(left_out: Unscored) -> str:
         f"{clip(visible(reason), REASON_LENGTH)} ({n})" for reason, n in left_out.reasons[:REASONS_SHOWN]
     ]
     if more := len(left_out.reasons) - len(shown):
-        shown.append(f"{more} other {plural(more, 'reason')}")
+        shown.append(f"{counted(more, 'other reason')}")
     return (
         f"Not scored: {left_out.tasks} of {left_out.all_tasks} tasks, so {left_out.sessions} of "
         f"{left_out.all_sessions} sessions: {', '.join(shown)}"
@@ -86,8 +86,3 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def worded(name: str) -> str:
     """`lost_turn` -> `Lost turn`."""
     return name.replace("_", " ").capitalize()
-
-
-def plural(n: int, noun: str) -> str:
-    """`task` or `tasks`."""
-    return noun if n == 1 else f"{noun}s"

@@ -138,9 +138,10 @@ def _packed(runs: Sequence[PageRun]) -> Iterator[tuple[str, str]]:
 
 
 def _words(runs: Sequence[PageRun], size: int) -> str:
+    from scenarios.text import counted
+
     sessions = sum(len(run.shown.sessions) for run in runs)
-    counted = [(len(runs), "run"), (sessions, "session")]
-    return ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counted) + f", {_megabytes(size)}"
+    return f"{counted(len(runs), 'run')}, {counted(sessions, 'session')}, {_megabytes(size)}"
 
 
 def _too_large(size: int, raw: int) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.text import clip, visible, width
+from scenarios.text import clip, counted, visible, width
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 BIDI = "a\u202egpj.exe\u2066"
@@ -46,3 +46,8 @@ def test_width_counts_terminal_columns(text: str, columns: int) -> None:
 @pytest.mark.parametrize(("text", "clipped"), [("abc", "abc"), ("abcdef", "abcdef"), ("abcdefg", "abc...")])
 def test_a_long_text_is_clipped_and_shows_it(text: str, clipped: str) -> None:
     assert clip(text, 6) == clipped
+
+
+def test_a_count_stands_with_its_noun() -> None:
+    assert [counted(n, "task") for n in (0, 1, 2, 1234)] == ["0 tasks", "1 task", "2 tasks", "1,234 tasks"]
+    assert [counted(n, "retry", "retries") for n in (1, 2)] == ["1 retry", "2 retries"]

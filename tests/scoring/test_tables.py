@@ -12,7 +12,6 @@ from scoring.output.tables import (
     moment,
     pairs,
     percent,
-    plural,
     quantity,
     unscored_line,
     worded,
@@ -113,6 +112,5 @@ def test_a_moment_is_told_in_utc() -> None:
     assert moment(86_400.9) == "1970-01-02 00:00:00 UTC"
 
 
-def test_names_become_words_and_counts_their_nouns() -> None:
+def test_names_become_words() -> None:
     assert (worded("lost_turn"), worded("correct_after_errors")) == ("Lost turn", "Correct after errors")
-    assert [plural(n, "task") for n in (0, 1, 2)] == ["tasks", "task", "tasks"]
