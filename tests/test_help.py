@@ -185,6 +185,15 @@ def completed(words: str) -> list[str]:
     return [line.partition(",")[2] for line in result.stdout.splitlines()]
 
 
+@pytest.mark.parametrize("command", [("tail",), ("judge",), ("report", "--no-raw")])
+def test_a_name_that_no_file_can_have_is_one_line_that_names_it(command: tuple[str, ...]) -> None:
+    name = "a" * 300
+    line = error_line(run(*command, f"{name}.db"), 3)
+    assert line.startswith(f"Error: cannot go on: {name}.")
+    assert line.endswith(": File name too long")
+
+
+
 def test_a_shell_completes_commands_options_choices_packs_and_ids() -> None:
     assert completed("wildproxy ") == list(TABLE)
     assert completed("wildproxy log runs re") == ["rename"]

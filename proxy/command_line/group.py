@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from proxy.command_line.context_cli import Context, dress
 from proxy.command_line.usage_cli import in_one_line
+from scenarios.text import visible
 
 INTERRUPTED = 130
 
@@ -65,9 +66,10 @@ class LazyGroup(click.Group):
             if error.errno == errno.EPIPE:
                 # Whoever read the output has had enough.
                 ctx.exit(0)
-            if ctx.params["debug"] or error.filename is not None:
+            if ctx.params["debug"]:
                 raise
-            raise CannotGoOn(f"cannot go on: {error.strerror or error}") from error
+            where = "" if error.filename is None else f"{visible(str(error.filename))}: "
+            raise CannotGoOn(f"cannot go on: {where}{error.strerror or error}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
