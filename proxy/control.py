@@ -7,7 +7,6 @@ another one after the proxy was started anew.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from proxy import sentinel
 from proxy.event_stream import send_events
 from proxy.registry import Registry
 from proxy.sessions import Player
+from proxy.ui.access import has_token
 from proxy.wire.body import read_object
 from proxy.wire.errors import AUTHENTICATION, ApiError
 
@@ -173,8 +173,7 @@ class Control:
         return player
 
     def _authorize(self, request: web.Request) -> None:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token.encode()):
+        if not has_token(request, self._token):
             raise ApiError(
                 401,
                 "the control API needs the proxy's token: set EVAL_TOKEN when the proxy is started "

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from proxy.ui.recorded import MESSAGES
+from proxy.ui.recorded import HISTORY
 from proxy.ui.room import TEXT_CHARS, Room
 
 JSON = dict[str, Any]
@@ -25,12 +25,7 @@ _ABOUT = """id, side, parent_id AS parent, turn, reason, correlation, method, pa
 _EXCHANGES = f"""SELECT {_ABOUT}, stream, changes, findings, request_headers, response_headers, tip,
     message_count, tools, length(body) AS length, substr(body, 1, {TEXT_CHARS}) AS body, output_message, raw
     FROM exchanges WHERE id IN (SELECT value FROM json_each(?)) ORDER BY arrival LIMIT {MOST}"""
-_HISTORY = f"""WITH RECURSIVE history (parent, message, position) AS (
-        SELECT parent, message, position FROM chains WHERE hash = ?
-        UNION ALL
-        SELECT chains.parent, chains.message, chains.position
-        FROM chains JOIN history ON chains.hash = history.parent LIMIT {MESSAGES})
-    SELECT message FROM history ORDER BY position"""
+_HISTORY = f"{HISTORY} SELECT message FROM history ORDER BY position"
 _BODY = "SELECT length(body), substr(body, 1, ?) FROM {table} WHERE hash = ?"
 _JSON_COLUMNS = ("changes", "findings", "request_headers", "response_headers")
 

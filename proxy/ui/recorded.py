@@ -53,11 +53,13 @@ _ONE = f"""SELECT {_COLUMNS}, sessions.name AS session, message_count, tip, requ
         FROM tool_lists, json_each(tool_lists.body) WHERE tool_lists.hash = tools) AS tools
     FROM exchanges LEFT JOIN sessions ON sessions.id = session_id
     LEFT JOIN messages AS answer ON answer.hash = output_message WHERE exchanges.id = ?"""
-_HISTORY = f"""WITH RECURSIVE history (parent, message, position) AS (
+HISTORY = f"""WITH RECURSIVE history (parent, message, position) AS (
         SELECT parent, message, position FROM chains WHERE hash = ?
         UNION ALL
         SELECT chains.parent, chains.message, chains.position
-        FROM chains JOIN history ON chains.hash = history.parent LIMIT {MESSAGES})
+        FROM chains JOIN history ON chains.hash = history.parent LIMIT {MESSAGES})"""
+"""The last messages of the chain with this tip, as a table `history`."""
+_HISTORY = f"""{HISTORY}
     SELECT position, json_extract(body, '$.role') AS role, {bounded("body")}
     FROM history JOIN messages ON messages.hash = message ORDER BY position"""
 
