@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,15 +72,16 @@ async def send_board(
 
     `all` comes first, then `changed` as often as something has; `failed` says why nothing more comes.
     """
-    async for data in _events(_Watch(log, run, live, verdicts), stopping):
-        await response.write(data)
+    async with aclosing(_events(_Watch(log, run, live, verdicts), stopping)) as events:
+        async for data in events:
+            await response.write(data)
 
 
 def event_data(name: str, data: JSON) -> bytes:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode("ascii")
 
 
-async def _events(watch: _Watch, stopping: asyncio.Event) -> AsyncIterator[bytes]:
+async def _events(watch: _Watch, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
     loop = asyncio.get_running_loop()
     quiet = 0.0
     thread = ThreadPoolExecutor(1, "live-page")

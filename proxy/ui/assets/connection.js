@@ -147,7 +147,7 @@ class Stream {
     const name = lines.find(it => it.startsWith("event: "));
     const data = lines.find(it => it.startsWith("data: "));
     if (!name || !data) return;
-    this.tries = 0;
+    if (name !== "event: failed") this.tries = 0;
     this.told("live");
     this.happened(name.slice(7), JSON.parse(data.slice(6)));
   }

@@ -1,17 +1,10 @@
 /*
 The conversation of a task: what the user said, what the assistant did step by step, what it was told.
 
-renderConversation(task, options) -> div          turns and steps in the order in which they came
-conversationItems(task, options) -> [{key, sign, make}]   the same in parts, for `syncChildren`
+conversationItems(task, options) -> [{key, sign, make}]   turns and steps in the order in which they came
 renderTurn(turn), renderStep(step, task, options), renderCall(call, position, step) -> elements
 syncChildren(parent, items)                       brings the children up to date: those whose `sign` is the same stay
 */
-
-function renderConversation(task, options) {
-  const made = element("div", { class: "conversation" });
-  syncChildren(made, conversationItems(task, options));
-  return made;
-}
 
 function syncChildren(parent, items) {
   const old = new Map([...parent.children].map(child => [child.dataset.part, child]));
