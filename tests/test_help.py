@@ -193,7 +193,6 @@ def test_a_name_that_no_file_can_have_is_one_line_that_names_it(command: tuple[s
     assert line.endswith(": File name too long")
 
 
-
 def test_a_shell_completes_commands_options_choices_packs_and_ids() -> None:
     assert completed("wildproxy ") == list(TABLE)
     assert completed("wildproxy log runs re") == ["rename"]
