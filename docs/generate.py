@@ -41,7 +41,8 @@ PROGRAM = "wildproxy"
 NOTICE = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
 TABLES: Mapping[str, type | str] = {
-    "meta": "What the file is: `application`, `schema_version`, `created_at`, `started_at` of the proxy that wrote last, and `seq`, the last one given.",
+    "meta": "What the file is: `application`, `schema_version`, `created_at`, `started_at` of the proxy that "
+    "wrote last, and `seq`, the last one given.",
     "runs": rows.RunRow,
     "scenarios": rows.ScenarioRow,
     "sessions": rows.SessionRow,

@@ -77,11 +77,12 @@ OTHER_FIGURES: Mapping[str, str] = {
     "sessions played": "`drive`: sessions that came to their end, of those planned.",
     "names right": "`drive`: tasks closed without a step that the released harness refuses; arguments are "
     "not looked at, so it is no score.",
-    "right, wrong": "`tail`, the live page: the verdict of `strict` on a task that is over; of a session, whether all its "
-    "tasks are right.",
-    "input and output tokens": "`drive`, `tail`, the live page: as the provider told them, over all its exchanges.",
+    "right, wrong": "`tail`, the live page: the verdict of `strict` on a task that is over; of a session, "
+    "whether all its tasks are right.",
+    "input and output tokens": "`drive`, `tail`, the live page: as the provider told them, over all its "
+    "exchanges.",
     "seconds": "`drive`: wall time. `tail`, the live page: from a request to the end of its answer; of a "
-    "task or session, from its first request to its last answer.",
+    "task or session, from its first user turn to its end.",
     "tools, tasks, nodes": "`scenarios list`: sizes of a scenario.",
 }
 """Figures that commands print beside those of `score` and `compare`."""
