@@ -37,6 +37,15 @@ LATE = [
     close("Done.", 1, 2),
 ]
 """A call that waits stands before one that does not."""
+AGAIN = [call("getPrice", LAMP[1], "3"), call("getPrice", CHAIR[1], "7", 0), close("Done.", 1)]
+"""A call that is due, and one of its tool that waits."""
+WEIGHTS = [
+    call("getPrice", LAMP[1], "3"),
+    call("countStock", STOCK[1], "12"),
+    call("weigh", WEIGHT[1], "light", 0),
+    call("weigh", {"thing": "chair", "kilos": 2.5}, "heavy", 1),
+    close("Done.", 2, 3),
+]
 CHAT = [close("You are welcome.")]
 
 
@@ -81,6 +90,8 @@ def evidence(nodes: list[scenes.Record], *replies: Reply) -> Evidence:
         ("step.too_early", CHAIN, [calls(STOCK)]),
         ("step.too_early", CHAIN, [calls(LAMP, STOCK)]),
         ("step.too_early", LATE, [calls(CHAIR), calls(STOCK)]),
+        ("step.too_early", CHAIN, [calls(("weigh", {"thing": "bed", "kilos": 9}))]),
+        ("args.text", AGAIN, [calls(("getPrice", {"thing": "bed"}))]),
         ("step.extra_call", CHAIN, [calls(LAMP, CHAIR, ("getPrice", {"thing": "bed"}))]),
         ("args.text", CHAIN, [calls(("getPrice", {"thing": "bed"}))]),
         ("args.invalid_json", CHAIN, [calls(("getPrice", "{"))]),
@@ -112,6 +123,36 @@ def test_a_call_without_a_name_and_a_very_long_name_are_told() -> None:
     assert evidence(CHAIN, calls(("", {}))).message == "something without a name: is none of the tools"
     message = evidence(CHAIN, calls(("n" * 81, {}))).message
     assert message == f"{clip('n' * 81, 80)}: is none of the tools"
+
+
+def test_a_call_that_is_too_early_is_told_of_the_waiting_node_it_is_most_like_or_of_the_first() -> None:
+    right, alike, unlike = (
+        evidence(WEIGHTS, calls(("weigh", {"thing": thing, "kilos": kilos})))
+        for thing, kilos in (("chair", 2.5), ("chair", 9.5), ("bed", 9.5))
+    )
+    assert [right.message, alike.message] == ["weigh: waits for countStock"] * 2
+    assert unlike.message == "weigh: waits for getPrice"
+
+
+def test_a_call_that_is_made_too_often_is_told_how_often_it_is_due() -> None:
+    bed = ("getPrice", {"thing": "bed"})
+    twice, once = evidence(CHAIN, calls(LAMP, CHAIR, bed)), evidence(CHAIN, calls(LAMP), calls(CHAIR, bed))
+    assert twice.message == "call 3 of 3, getPrice: is due 2 times and was called more often"
+    assert once.message == "call 2 of 2, getPrice: is due once and was called more often"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "replies", "message", "nearest"),
+    [
+        (ASKING, [calls(BOOKING)], "book: called where the user is to be asked", Nearest("ask", 0)),
+        (CHAT, [calls(LAMP)], "getPrice: called where only the closing text was left", Nearest("close", 0)),
+    ],
+)
+def test_a_call_in_place_of_a_text_has_that_text_as_nearest(
+    nodes: list[scenes.Record], replies: list[Reply], message: str, nearest: Nearest
+) -> None:
+    found = evidence(nodes, *replies)
+    assert (found.message, found.nearest) == (message, nearest)
 
 
 def test_a_repeat_says_of_what() -> None:
@@ -237,6 +278,12 @@ def test_nearest_to_a_wrong_text_is_what_was_due() -> None:
 def test_nearest_to_a_wrong_tool_is_a_ready_call_that_no_right_call_stands_for() -> None:
     found = evidence(CHAIN, calls(LAMP, ("book", {"thing": "chair", "day": "Monday"})))
     assert found.nearest == Nearest("call", 1, "getPrice", {"thing": "chair"})
+    # Else the one whose arguments agree most; of equal ones the first.
+    chair, unlike = (
+        evidence(CHAIN, calls(("book", {"thing": it, "day": "Monday"}))) for it in ("chair", "bed")
+    )
+    assert (chair.rule, chair.nearest) == ("step.wrong_tool", Nearest("call", 1, "getPrice", CHAIR[1]))
+    assert (unlike.rule, unlike.nearest) == ("step.wrong_tool", Nearest("call", 0, "getPrice", LAMP[1]))
 
 
 def test_names_that_a_terminal_would_obey_are_spelt_out() -> None:

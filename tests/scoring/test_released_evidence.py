@@ -69,6 +69,7 @@ def deep(wanted: Any, given: Any) -> Fault:
         ("error_match: string similarity too low at 'a' (rouge score: 0.10)", "text_similarity"),
         ("error_match: rouge calculation failed at 'a'", "rouge_failed"),
         ("error: comparison failed - 'str' object has no attribute 'get'", "comparison"),
+        ("a message of no known kind", "crash"),
     ],
 )
 def test_each_message_of_the_released_checker_has_a_rule(message: str, kind: str) -> None:
