@@ -9,7 +9,17 @@ from types import ModuleType
 from scenarios.strict.rules import RULES as ARGUMENT_RULES
 from scoring.compare import definitions as compare_definitions
 from scoring.leaderboard import board as leaderboard
-from scoring.metrics import accuracy, calls, efficiency, null_agents, passes, progress, transitions, writes
+from scoring.metrics import (
+    accuracy,
+    calls,
+    cells,
+    efficiency,
+    null_agents,
+    passes,
+    progress,
+    transitions,
+    writes,
+)
 from scoring.metrics.figures import Definition
 from scoring.verdicts import error_classes, evidence, live, published, released_evidence
 
@@ -28,6 +38,11 @@ SECTIONS = (
         "Accuracy, optimal path, progress",
         "What `score` prints for every scorer, side by side, with the difference of two in points.",
         (accuracy, progress, transitions),
+    ),
+    Section(
+        "Over two properties of a task at once",
+        "What the report draws as a heat map and as stacked bars; in the formats for programs as well.",
+        (cells,),
     ),
     Section(
         "Repeats",

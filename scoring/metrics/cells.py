@@ -16,15 +16,15 @@ ERRORS = "error_share_by_label"
 SEPARATOR = " / "
 """Stands in a group between the label and the other property."""
 
-SUBSEQUENT_TURN = "Subsequent Turn"
-"""The subtype of a later Task that the data gives none."""
+NO_SUBTYPE = "No Subtype"
+"""Stands for that of a later Task that the data gives none: `Subsequent Turn` is any later Task."""
 
 DEFINITIONS: Definitions = {
     BY_SUBTYPE: Definition(
         "By task label and turn subtype",
         "rate",
         "Task accuracy by the annotated label and subtype at once, for those that occur together. The first "
-        f"Task of a Session is {FIRST_TURN}, a later one without a subtype {SUBSEQUENT_TURN}.",
+        f"Task of a Session is {FIRST_TURN}, a later one without a subtype {NO_SUBTYPE}.",
         "paper 3.4 and 3.5; own definition",
     ),
     ERRORS: Definition(
@@ -64,7 +64,7 @@ def cell_figures(
 
 def subtype_of(task: Task, position: int) -> str:
     """The turn's subtype as it is shown; `position` counts from 0."""
-    return FIRST_TURN if position == 0 else task.subtype or SUBSEQUENT_TURN
+    return FIRST_TURN if position == 0 else task.subtype or NO_SUBTYPE
 
 
 def _shares(label: str, failed: Sequence[tuple[str, str]]) -> list[Figure]:

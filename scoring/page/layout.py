@@ -27,7 +27,7 @@ CORRECT_TASKS = tuple(name for name, it in DEFINITIONS.items() if it.by_verdict)
 VERDICTS = ("verdict_share", "completed_sessions", "live_redundant_calls", "live_unmatched_calls")
 INFRASTRUCTURE = ("unscored_tasks", "provider_retries", "provider_failures")
 
-_COLUMNS = (FIRST_TURN, *SUBTYPES, cells.SUBSEQUENT_TURN)
+_COLUMNS = (FIRST_TURN, *SUBTYPES, cells.NO_SUBTYPE)
 
 
 def layout(reports: Sequence[RunReport]) -> JSON:

@@ -21,8 +21,10 @@ from scoring.metrics.accuracy import (
     released_metrics,
     unscored,
 )
+from scoring.metrics.cells import cell_figures
 from scoring.metrics.figures import Figure
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
+from scoring.verdicts.error_classes import ErrorClass
 from scoring.verdicts.wildtoolbench import score_session
 
 SINGLE, CHAT = "Single-Tool", "Chat"
@@ -99,6 +101,18 @@ def test_a_later_turn_without_subtype_is_only_a_subsequent_turn() -> None:
     assert {row: figure["total_count"] for row, figure in rows.items() if figure["total_count"]} == {
         "First Turn": 1,
         "Subsequent Turn": 1,
+    }
+
+
+def test_a_cell_counts_the_tasks_with_both_properties_and_a_later_one_without_subtype_apart() -> None:
+    tasks = [task_of(CHAT), task_of(CHAT), task_of(CHAT, "Partial Information"), task_of(CHAT)]
+    wrong = ErrorClass("skipped_tool")
+    found = cell_figures([session_of(tasks, [RIGHT, WRONG, RIGHT, RIGHT])], [(None, wrong, None, None)])
+    assert {it.key: (it.successes, it.n) for it in found} == {
+        "accuracy_by_label_and_subtype[Chat / First Turn]": (1, 1),
+        "accuracy_by_label_and_subtype[Chat / No Subtype]": (1, 2),
+        "accuracy_by_label_and_subtype[Chat / Partial Information]": (1, 1),
+        "error_share_by_label[Chat / skipped_tool]": (1, 1),
     }
 
 
