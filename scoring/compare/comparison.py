@@ -242,7 +242,7 @@ def _detectable(totals: Sequence[int], sizes: Sequence[int], whole: int, alpha: 
     """From the clustered standard error; as for single pairs where no scenario differs from another."""
     groups, n, total = len(totals), sum(sizes), sum(totals)
     squares = sum((it * n - total * size) ** 2 for it, size in zip(totals, sizes, strict=True))
-    if squares == 0 or groups < 2:
+    if squares == 0:  # as with a single scenario
         return detectable_difference(groups, 0.0, alpha)
     se = sqrt(groups / (groups - 1) * (squares / (n * whole) ** 2)) / n
     return detectable_mean(groups, se, alpha)

@@ -30,7 +30,7 @@ from scoring.compare.markdown import escaped, markdown
 from scoring.compare.pairs import LeftOut, Side
 from scoring.compare.resampling import CELLS, bootstrap, sign_flip
 from scoring.compare.text import COLUMNS, table
-from scoring.metrics.statistics import mcnemar, paired_difference, wilson
+from scoring.metrics.statistics import detectable_difference, mcnemar, paired_difference, wilson
 from scoring.output.json_text import json_bytes
 from scoring.types import SessionScore, TaskScore
 
@@ -138,6 +138,68 @@ def test_single_sessions_are_compared_by_mcnemar_and_tango() -> None:
     bounds = wilson(9, 15)
     assert bounds is not None
     assert level.a == Rate(9 / 15, 15, 9, *bounds)
+
+
+def test_both_rates_of_single_sessions_have_counts_and_wilson_intervals() -> None:
+    a, b = runs(*["RR"] * 12, *["RW"] * 3), runs(*["RR"] * 9, *["RW"] * 6)
+    level, of_a, of_b = compared(a, b).levels["session"], wilson(12, 15), wilson(9, 15)
+    assert of_a is not None
+    assert of_b is not None
+    assert (level.a, level.b) == (Rate(12 / 15, 15, 12, *of_a), Rate(9 / 15, 15, 9, *of_b))
+
+
+def test_alpha_decides_the_interval_of_single_sessions_and_with_it_the_loss_not_ruled_out() -> None:
+    a, b = runs(*["RR"] * 9, "RW", *["RW"] * 5), runs(*["RW"] * 9, "RR", *["RW"] * 5)
+    for worse, (lost, gained) in (((a, b), (9, 1)), ((b, a), (1, 9))):
+        found = compared(*worse, alpha=0.1).levels["session"].difference
+        assert found is not None
+        # z at 1 - 0.1 / 2.
+        low, high = paired_difference(lost, gained, 15, 1.6448536)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-7)
+        assert found.largest_loss == max(0.0, -found.low)
+
+
+def test_what_is_detectable_among_single_sessions_follows_from_how_many_change() -> None:
+    # 8 lost and 4 gained of 40: Connor's equation at discordance 0.3, z(0.975) and z(0.8).
+    a, b = runs(*["R"] * 8, *["W"] * 4, *["R"] * 28), runs(*["W"] * 8, *["R"] * 4, *["R"] * 28)
+    d = compared(a, b).levels["session"].detectable
+    assert d is not None
+    assert 40 * d**2 == pytest.approx((1.959964 * 0.3**0.5 + 0.841621 * (0.3 - d**2) ** 0.5) ** 2, rel=1e-5)
+
+
+def test_what_is_detectable_among_tasks_follows_from_how_scenarios_differ() -> None:
+    # Of 31 scenarios of two tasks 10 lose one, 5 gain one: mean -5 / 62 a task, or -10 / 62 a scenario.
+    a = runs(*["RR"] * 10, *["RW"] * 5, *["RR"] * 16)
+    b = runs(*["RW"] * 10, *["RR"] * 5, *["RR"] * 16)
+    squares = 10 * (1 - 10 / 62) ** 2 + 5 * (1 + 10 / 62) ** 2 + 16 * (10 / 62) ** 2
+    error = (31 / 30 * squares) ** 0.5 / 62
+    # t(0.975) and t(0.8) with 30 degrees of freedom.
+    expected = pytest.approx((2.042272 + 0.853767) * error, rel=1e-5)
+    assert compared(a, b).levels["task"].detectable == expected
+    # The same in two epochs each, which are no more scenarios.
+    twice = [{name: epochs * 2 for name, epochs in side.items()} for side in (a, b)]
+    assert compared(*twice).levels["task"].detectable == expected
+
+
+def test_where_scenarios_do_not_differ_what_is_detectable_is_that_of_as_many_pairs_without_a_change() -> None:
+    for changed in (runs(*["RR"] * 12), runs(*["RW"] * 12)):
+        level = compared(runs(*["RR"] * 12), changed).levels["task"]
+        assert level.detectable == detectable_difference(12, 0.0, 0.05)
+
+
+def test_seed_and_number_of_resamples_are_those_that_were_asked_for() -> None:
+    a, b = runs(*["RR"] * 6, "RW", "RW"), runs(*["RW"] * 6, "RR", "RW")
+    totals = [(-1, 2)] * 6 + [(1, 2), (0, 2)]
+    for seed, resamples in ((1, 20), (2, 20), (2, 50)):
+        found = compared(a, b, seed=seed, resamples=resamples, alpha=0.2).levels["task"].difference
+        assert found is not None
+        assert (found.low, found.high) == bootstrap(totals, alpha=0.2, seed=seed, resamples=resamples)
+
+
+def test_epochs_of_which_more_was_scored_are_matched_first() -> None:
+    it = compared({"s0": ["RR", "-W", "W-"]}, {"s0": ["RR", "RR", "-R"]})
+    # RR with RR, -W with RR; W- with -R leaves nothing.
+    assert [[(of.a.scored, of.a.right) for of in pairs] for pairs in it.paired.tasks] == [[(1, 1), (2, 1)]]
 
 
 def test_tasks_are_flipped_and_resampled_by_scenario() -> None:
