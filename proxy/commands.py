@@ -150,12 +150,12 @@ async def _serve(settings: Settings, lent: Lent | None) -> None:
         # Whoever is told it by this terminal goes on with it when the proxy is started again.
         settings = replace(settings, token=token_for(settings.log, os.environ))
     async with running(settings, lent=lent) as proxy:
-        played = "recording only" if not settings.scenarios else f"base URL {proxy.base_url}/s/SCENARIO_ID/v1"
-        click.echo(f"Listening on {proxy.base_url}, {played}")
+        click.echo(f"Listening on {proxy.base_url}{'' if settings.scenarios else ', recording only'}")
         click.echo(
             f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"
         )
         if settings.scenarios:
+            click.echo(_agent_hint(settings, proxy.base_url))
             click.echo(_control_hint(settings, proxy.token))
         if lent is not None:
             click.echo(f"Live page: {page_address(proxy, sys.stdout)}")
@@ -170,13 +170,23 @@ def _closing_words(log: Path, *, played: bool = True) -> str:
     return f"Log: {log}\n{'Score' if played else 'Look at'} it: {command}"
 
 
+def _agent_hint(settings: Settings, base_url: str) -> str:
+    """What an agent is to be given, and which scenarios there are."""
+    files = shlex.join(str(file) for file in settings.scenarios)
+    return (
+        f"Agents: base URL {base_url}/s/SCENARIO_ID/v1, prompts [[next-user-turn 1]], "
+        "[[next-user-turn 2]], ...\n"
+        f"Scenario ids: {program()} scenarios list {files}"
+    )
+
+
 def _control_hint(settings: Settings, token: str) -> str:
     """How to be let into the control API. Only a terminal gets the token: output elsewhere may be kept."""
     if sys.stdout.isatty():
         return f"Control token: {token}"
     if settings.token:
-        return "Control API: its token is the one in EVAL_TOKEN"
-    return "Control API: set EVAL_TOKEN to choose its token"
+        return "Control API and live page: their token is the one in EVAL_TOKEN"
+    return "Control API and live page: set EVAL_TOKEN to choose their token"
 
 
 async def _drive(

@@ -16,6 +16,7 @@ from proxy.settings import PlayConfig
 from proxy.threads import Thread
 from proxy.turns import Providing
 from proxy.wire.errors import INVALID_REQUEST, ApiError
+from scenarios.nearest import aside
 from scenarios.types import Scenario
 
 QUEUED = "queue"
@@ -71,8 +72,8 @@ class Registry:
     def _unknown(self, name: str) -> ApiError:
         return ApiError(
             404,
-            f"no session or scenario is called {name!r}: use a base URL that ends in "
-            f"/s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
+            f"no session or scenario is called {name!r}{aside(name, self.scenarios)}: "
+            f"use a base URL that ends in /s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
             INVALID_REQUEST,
             "session_not_found",
         )

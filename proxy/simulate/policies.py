@@ -43,7 +43,8 @@ class Situation:
         if self.place is None:
             raise NoPlace(
                 "the conversation matches no scenario: none of its user messages holds the words of a task; "
-                "give this provider the scenario files, and the language, that are being played"
+                "let the agent's prompt be [[next-user-turn 1]], or give this provider the scenario files, "
+                "and the language, that are being played"
             )
         return self.place
 

@@ -46,7 +46,7 @@ async def test_a_session_that_does_not_exist_gets_404_in_one_line(provider: Any,
     async with playing(tmp_path, provider.url) as proxy:
         answer = await proxy.chat("shoq", 1)
         assert answer.status == 404
-        assert "'shoq'" in answer.error["message"]
+        assert "'shoq' (did you mean 'shop'?)" in answer.error["message"]
         assert "/s/SCENARIO_ID/v1" in answer.error["message"]
         assert answer.headers["x-should-retry"] == "false"
         with pytest.raises(openai.NotFoundError, match="shoq"):

@@ -27,7 +27,7 @@ function askForToken() {
       stream.open(address().run || null);
       arrive();
     } } },
-    element("label", { for: "token" }, "Open the address that the proxy printed on its terminal, or paste its token here (EVAL_TOKEN, if that was set):"),
+    element("label", { for: "token" }, "Open the address that the proxy printed on its terminal, or paste its token here (EVAL_TOKEN; a proxy whose output is not a terminal needs it to be set):"),
     element("div", { class: "buttons" }, field, element("button", { class: "button" }, "Show")),
   );
   openSession.close();

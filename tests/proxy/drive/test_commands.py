@@ -69,8 +69,8 @@ def test_an_address_that_cannot_be_taken_apart_or_looked_up_is_one_line(tmp_path
 @pytest.mark.parametrize(
     ("token", "said"),
     [
-        ("", "Control API: set EVAL_TOKEN to choose its token"),
-        ("my-own-token", "Control API: its token is the one in EVAL_TOKEN"),
+        ("", "Control API and live page: set EVAL_TOKEN to choose their token"),
+        ("my-own-token", "Control API and live page: their token is the one in EVAL_TOKEN"),
     ],
 )
 async def test_a_proxy_without_a_terminal_says_how_to_come_by_a_token_and_not_the_token(
