@@ -163,7 +163,8 @@ _RUNS = f"""WITH chosen AS (SELECT rowid AS place, * FROM runs {{which}}),
     coalesce(count, 0) AS exchanges, coalesce(pending, 0) AS pending, newest_pending_at,
     coalesce(input_tokens, 0) AS input_tokens, coalesce(output_tokens, 0) AS output_tokens
     FROM chosen LEFT JOIN of_exchanges ON run_id = id ORDER BY created_at, place"""
-_CANDIDATES = f"SELECT id, side FROM exchanges WHERE substr(id, 1, ?) = ? LIMIT {CANDIDATES_SHOWN + 1}"
+_CANDIDATES = f"""SELECT id, side FROM exchanges WHERE id >= :begin AND id <= :begin || char(0x10ffff)
+    AND substr(id, 1, length(:begin)) = :begin LIMIT {CANDIDATES_SHOWN + 1}"""
 _EXCHANGE = """SELECT exchanges.id, side, parent_id, exchanges.run_id, runs.name AS run_name,
     exchanges.session_id, sessions.name AS session, sessions.attempt, turns.task, exchanges.turn,
     correlation, reason, method, path, started_at, finished_at, delivered_at, time_to_first_chunk,
@@ -193,7 +194,7 @@ _STEPS = "SELECT task, step, decision, reason FROM steps WHERE exchange_id = ? O
 
 
 def _find_exchange(connection: sqlite3.Connection, path: Path, wanted: str) -> str:
-    found = connection.execute(_CANDIDATES, (len(wanted), wanted)).fetchall() if wanted else []
+    found = connection.execute(_CANDIDATES, {"begin": wanted}).fetchall() if wanted else []
     exact = [row["id"] for row in found if row["id"] == wanted]
     if exact or len(found) == 1:
         return str((exact or [found[0]["id"]])[0])

@@ -160,23 +160,26 @@ class Follower:
         seen, connection = self._seen, self._connection or self._connect()
         upto = connection.execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
         yield from self._restart(connection)
+        last = upto
         if not self._after:
-            self._after = self._before(connection, upto)
-        while self._after < upto:
-            window = min(self._after + WINDOW, upto)
+            self._after, last = self._bounds(connection, upto)
+        while self._after < last:
+            window = min(self._after + WINDOW, last)
             runs, rows = self._rows(connection, window)
             self._after = window
             yield from self._reader.events(rows, runs)
+        self._after = upto
         if not lasting:
             self.close()
         self._seen = seen
 
-    def _before(self, connection: sqlite3.Connection, upto: int) -> int:
-        """The `seq` after which the Runs that are wanted begin: a log may hold a million others."""
+    def _bounds(self, connection: sqlite3.Connection, upto: int) -> tuple[int, int]:
+        """Between which values of `seq` the Runs that are wanted lie: a log may hold a million others."""
         if self._scope.all_runs:
-            return 0
-        first = connection.execute(_FIRST, _parameters(connection, self._scope)).fetchone()[0]
-        return upto if first is None else int(first) - 1
+            return 0, upto
+        values = _parameters(connection, self._scope)
+        first, last = connection.execute(_BOUNDS, values).fetchone()
+        return (upto, upto) if first is None else (int(first) - 1, min(int(last), upto))
 
     def _restart(self, connection: sqlite3.Connection) -> Iterator[ProxyStarted]:
         """A proxy that was started since the last look. One that began a Run is told of by the Run."""
@@ -196,7 +199,7 @@ class Follower:
             values = {**_parameters(connection, self._scope), "after": self._after, "upto": upto}
             found = [dict(row) for sql in _QUERIES for row in connection.execute(sql, values)]
             calls = connection.execute(_CALLS, values).fetchall()
-            runs = {row["id"]: _run(row) for row in connection.execute(_RUNS)}
+            runs = {row["id"]: _run(row) for row in connection.execute(_RUNS)} if found else {}
         finally:
             with contextlib.suppress(sqlite3.Error):  # it can only follow another error
                 connection.execute("COMMIT")
@@ -211,10 +214,15 @@ class Follower:
 _STARTED = """SELECT value AS started_at, EXISTS (SELECT 1 FROM runs WHERE created_at = value) AS of_run
     FROM meta WHERE key = 'started_at'"""
 _RUNS = "SELECT rowid, id, created_at, name, config FROM runs ORDER BY rowid"
-_FIRST = """SELECT min(first) FROM (
-    SELECT min(seq) AS first FROM sessions WHERE run_id IN (SELECT value FROM json_each(:runs))
-    UNION ALL SELECT min(arrival) FROM exchanges WHERE run_id IN (SELECT value FROM json_each(:runs))
-    UNION ALL SELECT min(arrival) FROM exchanges WHERE run_id IS NULL)"""
+_CHOSEN = "run_id IN (SELECT value FROM json_each(:runs))"
+_LASTS = " UNION ALL ".join(
+    f"SELECT NULL, max({table}.seq) FROM sessions JOIN {table} ON session_id = sessions.id WHERE {_CHOSEN}"
+    for table in ("turns", "tasks", "steps")
+)
+_BOUNDS = f"""SELECT min(first), max(last) FROM (
+    SELECT min(seq) AS first, max(seq) AS last FROM sessions WHERE {_CHOSEN} UNION ALL {_LASTS}
+    UNION ALL SELECT min(arrival), max(seq) FROM exchanges WHERE {_CHOSEN}
+    UNION ALL SELECT min(arrival), max(seq) FROM exchanges WHERE run_id IS NULL)"""
 _IN_RUN = "(:all_runs OR {run} IN (SELECT value FROM json_each(:runs)))"
 _OF_SESSION = "(:session IS NULL OR :session IN (sessions.name, sessions.scenario_id, sessions.id))"
 _NEW = "{table}.seq > :after AND {table}.seq <= :upto AND {at} >= :since"

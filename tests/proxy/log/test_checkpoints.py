@@ -12,7 +12,7 @@ import pytest
 from proxy.log.checkpoints import TOO_LONG, Checkpoints
 
 LONG = 64 * 1024
-ENOUGH = 100_000
+ENOUGH = 20_000
 """Commits in which a checkpoint is bound to happen."""
 
 
