@@ -100,7 +100,7 @@ async def running(
         registry = _registry(settings, run, scenarios, provider, journal) if scenarios else None
         if registry is not None:
             stack.push_async_callback(registry.close)
-        token = settings.token or secrets.token_urlsafe(24)
+        token = _token(settings)
         log.hide(token)
         about = {"run": run.row.id, "config": run.row.config}
         agents = Agents(
@@ -118,6 +118,16 @@ async def running(
         url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)
+
+
+def _token(settings: Settings) -> str:
+    """The control token; without blanks around it, which no header carries. Raises StartError."""
+    token = (settings.token or "").strip()
+    if not (token.isascii() and token.isprintable()):
+        raise StartError(
+            "EVAL_TOKEN has characters in it that no HTTP header carries: use letters, digits and ASCII signs"
+        )
+    return token or secrets.token_urlsafe(24)
 
 
 def _registry(

@@ -428,6 +428,15 @@ def test_the_newest_log_is_the_one_that_was_written_last() -> None:
     assert newest_log() == Path("runs/a.db")
 
 
+def test_of_logs_that_were_written_at_one_time_the_last_that_was_made_is_the_newest() -> None:
+    for _ in range(11):
+        with new_log(("bundled",), NOON) as path:
+            path.write_bytes(b"written")
+    for log in Path("runs").iterdir():
+        os.utime(log, (1000, 1000))
+    assert newest_log() == Path("runs/2026-11-30-1205-bundled-11.db")
+
+
 def drive(*more: str) -> Result:
     return run("drive", "--agent", "builtin", "--provider", "sim:oracle", "--only", "home_6", *more)
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from support import scenes
-from support.commands import error_line, process, run
+from support.commands import PROGRAM, error_line, process, run
 from support.playing import prompt
 
 PLAY = ("--provider", "sim:oracle")
@@ -181,3 +185,28 @@ async def test_an_agent_of_a_served_session_is_told_what_is_wrong(
             assert "\n" not in error["message"]
         assert await serving.stop() == 0
     assert b"Traceback" not in serving.said
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_command_whose_output_was_closed_does_its_work(tmp_path: Path, closed: str) -> None:
+    drive = ("drive", "--agent", "builtin", *PLAY, "--only", "home_6", "--log", "run.db")
+    command = f"exec {shlex.join([sys.executable, str(PROGRAM), *drive])} {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True).returncode == 0
+
+
+def test_a_character_that_the_encoding_of_the_output_lacks_is_spelt_out() -> None:
+    command = [sys.executable, str(PROGRAM), "scenarios", "show", "zh", "zh_1"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Date: 2025-05-23 18:05:12 \\u661f\\u671f\\u4e94\n" in done.stdout
+
+
+@pytest.mark.parametrize("token", ["a\nb", "schlüssel", "a\x7fb"])
+def test_a_token_that_no_header_carries_is_refused_and_not_told(tmp_path: Path, token: str) -> None:
+    line = error_line(
+        run("serve", *PLAY, "--log", tmp_path / "log.db", "--port", 0, env={"EVAL_TOKEN": token}), 2
+    )
+    assert line == (
+        "Error: EVAL_TOKEN has characters in it that no HTTP header carries: "
+        "use letters, digits and ASCII signs"
+    )

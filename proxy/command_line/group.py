@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +45,10 @@ class LazyGroup(click.Group):
         super().__init__(*args, **settings)
         self.table = table
         dress(self, ())
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        _prepare_output()
+        return super().main(*args, **settings)
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         try:
@@ -102,3 +108,15 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(name.ljust(width), it.text) for name, it in self.table.items() if it.use == use]
                 )
+
+
+def _prepare_output() -> None:
+    """Lets commands write whatever they have to say, wherever their output goes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Closed by whoever started the program, who wants none of it.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
+        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            # An encoding that lacks a character of a model's is no reason to end.
+            stream.reconfigure(errors="backslashreplace")

@@ -36,7 +36,7 @@ def newest_log(folder: Path = FOLDER) -> Path | None:
     """The log in the folder that was written to last; None if there is none."""
     files = (it for it in folder.glob("*.db") if it.is_file() and not it.name.endswith(_SAVED_SCORES))
     logs = [it for it in files if it.stat().st_size]
-    return max(logs, key=lambda it: (_written(it), it.name), default=None)
+    return max(logs, key=lambda it: (_written(it), *_place(it)), default=None)
 
 
 def _reserved(folder: Path, stem: str) -> Path:
@@ -54,6 +54,12 @@ def _named(scenarios: Sequence[str]) -> str:
         return "recorded"
     word = re.sub(r"[^\w-]+", "-", Path(scenarios[0]).stem).strip("-")[:_LONGEST] or "scenarios"
     return word if len(scenarios) == 1 else f"{word}-and-{len(scenarios) - 1}-more"
+
+
+def _place(log: Path) -> tuple[str, int]:
+    """Where a log stands among those of one minute: the first of them has no number."""
+    stem, _, number = log.stem.rpartition("-")
+    return (stem, int(number)) if stem.count("-") > 3 and number.isdecimal() else (log.stem, 1)
 
 
 def _written(log: Path) -> float:

@@ -89,7 +89,9 @@ function factsOf(run) {
 }
 
 function dateWords(moment) {
-  return `${new Date(1000 * moment).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const date = new Date(1000 * moment);
+  if (Number.isNaN(date.getTime())) return `${moment} s`; // A damaged log's: no reason to show nothing.
+  return `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
 function runFacts(run) {
