@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -66,9 +66,13 @@ class Log:
 
     path: Path
 
-    def runs(self) -> list[RunInfo]:
-        """The Runs, the oldest first. Raises LogError."""
-        return _read(self.path, _runs)
+    def runs(self, models_of: Collection[str] = ()) -> list[RunInfo]:
+        """The Runs, the oldest first. Raises LogError.
+
+        With `models_of`, only those Runs (by id or name) are told the model of: it takes a look at all
+        exchanges of each.
+        """
+        return _read(self.path, lambda connection: _runs(connection, models_of))
 
     def trajectories(self, run_id: str) -> list[Trajectory]:
         """The last attempt of every Session of a Run, by scenario id in natural order, then epoch.
@@ -187,10 +191,11 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON number")
 
 
-def _runs(connection: sqlite3.Connection) -> list[RunInfo]:
+def _runs(connection: sqlite3.Connection, models_of: Collection[str]) -> list[RunInfo]:
     found = []
     for run_id, name, created_at, config, sessions in connection.execute(_RUNS).fetchall():
-        models = [str(model) for (model,) in connection.execute(_MODELS, (run_id,))]
+        is_asked = not models_of or run_id in models_of or name in models_of
+        models = [str(it) for (it,) in connection.execute(_MODELS, (run_id,))] if is_asked else []
         settings = json.loads(config, parse_constant=_refuse)
         if not isinstance(settings, dict):
             raise TypeError(f"the configuration of run {run_id} is no JSON object")
