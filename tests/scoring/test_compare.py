@@ -100,6 +100,13 @@ def test_sums_that_tie_still_tie_where_they_are_rounded() -> None:
     assert sign_flip(large) == sign_flip(found) == 0.375
 
 
+def test_where_sizes_are_rounded_the_p_is_not_below_the_exact_one() -> None:
+    # However the signs fall, the sum is at least as far from 0 as the one found.
+    assert sign_flip([10**9] + [-1] * 20) == 1.0
+    # Nine of one size, all alike: two of 2^9. A ninth of the cells is 116508.44.
+    assert sign_flip([10**9] * 9) == 2 / 2**9
+
+
 def test_the_bootstrap_depends_on_the_seed_alone() -> None:
     clusters = [(it, 4) for it in (3, -1, 0, 2, 1, 0, -2, 4)]
     first = bootstrap(clusters, alpha=0.05, seed=1, resamples=100)
@@ -107,7 +114,7 @@ def test_the_bootstrap_depends_on_the_seed_alone() -> None:
     assert first != bootstrap(clusters, alpha=0.05, seed=2, resamples=100)
 
 
-@pytest.mark.parametrize("unit", [1, 10**17 + 3])
+@pytest.mark.parametrize("unit", [1, 10**17 + 3, 10**19 + 3])
 def test_the_bootstrap_rests_on_whole_numbers_alone_so_that_no_version_changes_it(unit: int) -> None:
     clusters = [(it * unit, 3 * size * unit) for it, size in ((3, 1), (-1, 2), (0, 1), (2, 4), (1, 1))]
     raw = np.random.PCG64(7)
@@ -236,6 +243,15 @@ def test_of_a_scenario_only_as_many_epochs_count_as_both_sides_have_scored() -> 
     assert [(of.a.right, of.b.right) for of in it.paired.sessions] == [(0, 1), (1, 1), (1, 2)]
     for level in it.levels.values():
         assert level.left_out == LeftOut(a=0, b=0, either=0, epochs_a=4, epochs_b=0)
+    # An epoch of which nothing was scored is none of the first.
+    [[found]] = compared({"s0": ["-", "W"]}, {"s0": ["R"]}).paired.tasks
+    assert (found.a.right, found.b.right) == (0, 1)
+
+
+def test_a_scenario_of_which_one_side_scored_nothing_is_left_out() -> None:
+    for a, b, left in (("--", "RR", LeftOut(2, 0, 2)), ("RR", "--", LeftOut(0, 2, 2))):
+        level = compared(runs(a), runs(b)).levels["task"]
+        assert (level.n, level.left_out) == (0, left)
 
 
 def test_epochs_count_by_their_numbers_not_in_the_order_of_the_log() -> None:
@@ -377,8 +393,13 @@ def test_the_same_outcomes_rule_out_only_as_small_a_loss_as_their_number_allows(
     # z^2 / (n + z^2) with ten scenarios.
     assert it.level.difference.largest_loss == pytest.approx(3.8415 / 13.8415, abs=1e-4)
     assert it.level.difference.interval == (UNSEEN if metric == "task" else TANGO)
+    assert (it.level.difference.low, it.level.difference.high) == pytest.approx((-0.2775, 0.2775), abs=1e-4)
     assert compared(same, same, metric=metric, margin=0.3).within_margin
     assert not compared(same, same, metric=metric, margin=0.0).within_margin
+    wider = compared(same, same, metric=metric, alpha=0.1).level.difference
+    assert wider is not None
+    # z at 1 - 0.1 / 2, squared.
+    assert wider.largest_loss == pytest.approx(2.705543 / 12.705543, abs=1e-6)
 
 
 def test_one_gain_among_few_does_not_rule_out_every_loss() -> None:
@@ -401,7 +422,9 @@ def test_the_noise_floor_is_told_where_there_are_epochs() -> None:
 
 def test_runs_of_different_modes_are_compared_under_a_banner() -> None:
     it = compare(side(runs("RR"), history="gold"), side(runs("RW"), history="live"), Settings())
-    assert it.why_not_comparable is not None
+    assert it.why_not_comparable == (
+        "A has gold history and stops at a wrong step, B has live history and goes on after a wrong step"
+    )
     first, *_ = table(it, "w", "1").splitlines()
     assert first.startswith("Not comparable: A has gold history")
     assert "> **Not comparable: A has gold history" in markdown(it, "w", "1")
