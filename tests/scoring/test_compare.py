@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -27,7 +27,7 @@ from scoring.compare.comparison import (
 )
 from scoring.compare.document import document
 from scoring.compare.markdown import escaped, markdown
-from scoring.compare.pairs import LeftOut, Side
+from scoring.compare.pairs import LeftOut, Outcome, Side
 from scoring.compare.resampling import CELLS, bootstrap, sign_flip
 from scoring.compare.text import COLUMNS, table
 from scoring.metrics.statistics import detectable_difference, mcnemar, paired_difference, wilson
@@ -114,17 +114,39 @@ def test_the_bootstrap_depends_on_the_seed_alone() -> None:
     assert first != bootstrap(clusters, alpha=0.05, seed=2, resamples=100)
 
 
+def between(ascending: Sequence[Fraction], place: Fraction) -> float:
+    """Linear between the values beside a place, which counts from 0."""
+    low = ascending[int(place)]
+    high = ascending[min(int(place) + 1, len(ascending) - 1)]
+    return float(low + (place % 1) * (high - low))
+
+
 @pytest.mark.parametrize("unit", [1, 10**17 + 3, 10**19 + 3])
-def test_the_bootstrap_rests_on_whole_numbers_alone_so_that_no_version_changes_it(unit: int) -> None:
+@pytest.mark.parametrize("resamples", [1, 3, 41, 42])
+def test_the_bootstrap_rests_on_whole_numbers_alone_so_that_no_version_changes_it(
+    unit: int, resamples: int
+) -> None:
     clusters = [(it * unit, 3 * size * unit) for it, size in ((3, 1), (-1, 2), (0, 1), (2, 4), (1, 1))]
     raw = np.random.PCG64(7)
-    resamples = []
-    for _ in range(41):
+    found = []
+    for _ in range(resamples):
         drawn = [clusters[(int(raw.random_raw()) >> 32) * 5 >> 32] for _ in range(5)]
-        resamples.append(Fraction(sum(it for it, _ in drawn), sum(of for _, of in drawn)))
-    # The quantiles at 0.1 and 0.9 of 41 values are the 5th and the 37th.
-    fifth, last_but_four = sorted(resamples)[4], sorted(resamples)[36]
-    assert bootstrap(clusters, alpha=0.2, seed=7, resamples=41) == (float(fifth), float(last_but_four))
+        found.append(Fraction(sum(it for it, _ in drawn), sum(of for _, of in drawn)))
+    found.sort()
+    bounds = tuple(between(found, Fraction(share, 10) * (resamples - 1)) for share in (1, 9))
+    told = bootstrap(clusters, alpha=0.2, seed=7, resamples=resamples)
+    assert told == pytest.approx(bounds, rel=1e-12)
+    # The 5th and the 37th of 41 values lie between no others: to the last digit.
+    assert resamples != 41 or told == bounds
+
+
+def test_the_bootstrap_of_more_draws_than_are_held_at_once_is_that_of_all() -> None:
+    clusters = [(it % 7 - 3, 2) for it in range(3000)]
+    assert 400 * len(clusters) > 1 << 20
+    drawn = (np.random.PCG64(7).random_raw(400 * 3000) >> np.uint64(32)) * np.uint64(3000) >> np.uint64(32)
+    means = (drawn.astype(int) % 7 - 3).reshape(400, 3000).sum(axis=1) / 6000
+    expected = tuple(np.quantile(means, (0.05, 0.95)))
+    assert bootstrap(clusters, alpha=0.1, seed=7, resamples=400) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_bootstrap_resamples_whole_clusters() -> None:
@@ -455,6 +477,56 @@ def test_the_document_tells_everything_and_is_the_same_every_time() -> None:
     assert first["flips"][0]["a"] == {"right": 1, "scored": 1, "reason": None}
     assert first["flips"][0]["b"] == {"right": 0, "scored": 1, "reason": "no call"}
     assert first["session_flips"][0]["b"]["reason"] == "task 2: no call"
+
+
+def test_every_member_of_the_document() -> None:
+    a = side({"s0": ["RR", "RW"], "s1": ["RW"], "mine": ["R"]}, model="m-1", seed=1)
+    b = replace(side({"s0": ["WR"], "s1": ["RR"], "yours": ["R"]}, seed=2), log="b.db", run="r2", model=None)
+    changed = side({"s2": ["R"]}, digest="one").sessions, side({"s2": ["R"]}, digest="other").sessions
+    a, b = (replace(it, sessions=it.sessions + more) for it, more in zip((a, b), changed, strict=True))
+    it = compare(a, b, Settings(margin=0.1, seed=4))
+    lost, gained = (
+        {
+            "scenario": "s0",
+            "change": "lost",
+            "a": asdict(Outcome(1, 1)),
+            "b": asdict(Outcome(0, 1, "no call")),
+        },
+        {
+            "scenario": "s1",
+            "change": "gained",
+            "a": asdict(Outcome(0, 1, "no call")),
+            "b": asdict(Outcome(1, 1)),
+        },
+    )
+    task_of = {"lost": "task 1: no call", "gained": "task 2: no call"}
+    session_flips = [
+        lost | {"b": asdict(Outcome(0, 1, task_of["lost"]))},
+        gained | {"a": asdict(Outcome(0, 1, task_of["gained"]))},
+    ]
+    assert it.noise_a is not None
+    assert document(it, "w", "1") == {
+        "metric": "task",
+        "alpha": 0.05,
+        "margin": 0.1,
+        "seed": 4,
+        "resamples": 10_000,
+        "scorer": {"name": "w", "version": "1"},
+        "a": {"log": "run.db", "run": "r1", "model": "m-1", "config": {"seed": 1}},
+        "b": {"log": "b.db", "run": "r2", "model": None, "config": {"seed": 2}},
+        "comparable": True,
+        "why_not_comparable": None,
+        "config_differences": [{"key": "seed", "a": 1, "b": 2}],
+        "verdict": "INCONCLUSIVE",
+        "not_worse_by_more_than_the_margin": False,
+        "scenarios": {"paired": 2, "only_in_a": ["mine"], "only_in_b": ["yours"], "changed": ["s2"]},
+        "levels": {metric: asdict(level) for metric, level in it.levels.items()},
+        "noise_floor": {"a": asdict(it.noise_a), "b": None},
+        "flips": [lost | {"task": 1}, gained | {"task": 2}],
+        "session_flips": session_flips,
+    }
+    backwards = document(compare(b, a, Settings()), "w", "1")
+    assert backwards["noise_floor"] == {"a": None, "b": asdict(it.noise_a)}
 
 
 def test_nothing_in_common_has_no_figures() -> None:
