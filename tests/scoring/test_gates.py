@@ -66,6 +66,12 @@ def test_a_threshold_is_a_figure_and_a_value(text: str, gate: Gate) -> None:
     assert parse_gate(text, "under") == gate
 
 
+def test_a_ratio_may_be_written_in_per_cent_and_exceed_one() -> None:
+    gate = Gate(None, "live_steps_over_optimal", None, 1.1, "over")
+    assert parse_gate("live_steps_over_optimal=110%", "over") == gate
+    assert parse_gate("live_steps_over_optimal=1.1", "over") == gate
+
+
 def test_a_gate_is_named_as_it_was_asked_for() -> None:
     gates = ["session_accuracy=0.1", "strict:accuracy_by_label[Chat]=0.1"]
     assert [f"{parse_gate(gate, 'over').key}=0.1" for gate in gates] == gates
