@@ -148,6 +148,14 @@ def test_a_log_without_sessions_is_a_page_that_says_so(tmp_path: Path, open_page
     assert page.get_by_text("There are no sessions in the log.").is_visible()
 
 
+def test_a_run_of_a_time_that_no_calendar_has_is_shown_all_the_same(tmp_path: Path, open_page: Open) -> None:
+    log = tmp_path / "late.db"
+    with LogWriter.open(log) as writer:
+        writer.commit_blocking(logs.run("r1", created_at=1e300))
+    page = opened(open_page, write(tmp_path, log)).page
+    expect(page.get_by_text("1e+300 s")).to_be_visible()
+
+
 def test_another_scorer_can_be_chosen(report: Written, open_page: Open) -> None:
     page = opened(open_page, report.url).page
     for scored in report.played.scored:
