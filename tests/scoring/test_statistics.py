@@ -131,6 +131,18 @@ def test_pairs_without_a_change_bound_a_difference_as_no_success_bounds_a_rate(n
     assert wilson(0, n) == pytest.approx((0.0, bound))
 
 
+@pytest.mark.parametrize(("gained", "n", "z"), [(2, 4, 1.0), (2, 5, 1.0), (1, 2, Z95), (6, 10, Z95)])
+def test_where_nothing_is_lost_the_bounds_of_a_difference_have_a_closed_form(
+    gained: int, n: int, z: float
+) -> None:
+    """The rate of losses is 0 or what makes the difference: n delta - gained is z^2 times -1 - delta, or as
+    in Wilson's interval."""
+    bounds = wilson(gained, n, z)
+    assert bounds is not None
+    expected = ((gained - z * z) / (n + z * z), bounds[1])
+    assert paired_difference(0, gained, n, z) == pytest.approx(expected)
+
+
 changes = st.integers(1, 400).flatmap(
     lambda n: st.integers(0, n).flatmap(
         lambda lost: st.tuples(st.just(lost), st.integers(0, n - lost), st.just(n))
@@ -205,3 +217,5 @@ def test_a_detectable_mean_is_that_many_standard_errors() -> None:
     # Tables of t with 30 degrees of freedom: 2.0423 at 97.5 %, 0.8538 at 80 %.
     assert detectable_mean(31, 0.02, 0.05) == pytest.approx((2.0423 + 0.8538) * 0.02, abs=1e-5)
     assert detectable_mean(31, 0.5, 0.05) is None
+    # As few as can be: 5 degrees of freedom.
+    assert detectable_mean(6, 0.05, 0.05) == pytest.approx((2.570582 + 0.919544) * 0.05, abs=1e-6)
