@@ -101,10 +101,14 @@ def run_drive(
 ) -> None:
     """Plays the planned Sessions. Exit code 3 if any could not be played to its end."""
     report, stopped = _run(until_stopped(_drive(proxy, options, model, lent), kill_all))
-    if isinstance(proxy, Settings):
+    if report is not None and report.hopeless:
+        click.echo("Nothing was played: once that is mended, --resume plays it.")
+    elif isinstance(proxy, Settings):
         click.echo(f"\n{_closing_words(proxy.log)}")
     if stopped is not None:
         raise SystemExit(exit_code(stopped))
+    if report is not None and report.hopeless:
+        raise Infrastructure(f"{report.halted}")
     if report is None or not report.complete:
         raise Infrastructure("not every turn was answered: the lines above say which, and why")
 
@@ -224,7 +228,7 @@ async def _drive(
                 progress=progress,
                 inject=options.inject,
             )
-        for line in progress.summary(report):
+        for line in () if report.hopeless else progress.summary(report):
             click.echo(line)
     return report
 

@@ -186,9 +186,9 @@ def describe(player: Player) -> dict[str, Any]:
     """Where a Session stands.
 
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
-    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the last
-    one in which a request was not let in. `names_right` is the
-    verdict while playing: names, not arguments; with `continue` no call was refused either.
+    reached it, `failed_turn` the last one that the provider failed (`failed_status`: its HTTP status,
+    0 if there was none), `refused_turn` the last one in which a request was not let in. `names_right`
+    is the verdict while playing: names, not arguments; with `continue` no call was refused either.
     `steps` are those of the Task that is open. `waits_for` says whose turn it is (`tally.WaitsFor`),
     and `waited` for how many seconds it has been.
     """
@@ -204,6 +204,7 @@ def describe(player: Player) -> dict[str, Any]:
         "asked": session.begun,
         "answered": player.deliveries.answered,
         "failed_turn": player.deliveries.failed,
+        "failed_status": player.deliveries.failed_status,
         "refused_turn": player.deliveries.refused,
         "tasks": [{"task": i + 1, "end": end, "names_right": right[i]} for i, end in enumerate(ends)],
         "input_tokens": player.tally.input_tokens,

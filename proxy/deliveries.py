@@ -18,6 +18,8 @@ class Deliveries:
     def __init__(self) -> None:
         self.failed = 0
         """The last turn that the provider failed, the agent being told; 0 if there was none."""
+        self.failed_status = 0
+        """The HTTP status with which it did so; 0 if there was none."""
         self.refused = 0
         """The last turn in which a request was not let in."""
         self._delivered: set[int] = set()
@@ -37,8 +39,8 @@ class Deliveries:
         self._delivered.add(turn)
         self._notify()
 
-    def fail(self, turn: int) -> None:
-        self.failed = turn
+    def fail(self, turn: int, status: int | None) -> None:
+        self.failed, self.failed_status = turn, status or 0
         self._notify()
 
     def refuse(self, turn: int) -> None:
@@ -48,7 +50,7 @@ class Deliveries:
     def ask(self, turn: int) -> None:
         """The agent asks for the turn: an earlier failure of it is no longer the last word."""
         if self.failed == turn:
-            self.failed = 0
+            self.failed = self.failed_status = 0
 
     def keep_failure(self, turn: int, failure: ProviderFailed) -> None:
         """A failure could not be told with its status: the re-sent request gets it."""

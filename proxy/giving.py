@@ -55,7 +55,7 @@ class Giving:
                 player.deliveries.keep_failure(turn, exc)
             failure = failure_response(exc.answer, str(exc))
             response = await self._fail(failure, "provider_error", exc.answer.error_type, str(exc))
-            player.deliveries.fail(turn)
+            player.deliveries.fail(turn, exc.answer.status)
             return response
         except ApiError as exc:
             return await self._fail(error_response(exc), "proxy_error", exc.code or exc.type, exc.message)

@@ -69,7 +69,16 @@ class AgentUnusable(AgentFailure, AgentError):
 
 
 class AgentKilled(AgentFailure):
-    """An agent was ended by somebody else: its Session is infrastructure's loss, not its own."""
+    """An agent was ended by somebody else, or by the provider's failure, which was the last that it
+    was told: its Session is infrastructure's loss, not its own."""
+
+
+class AgentSilent(AgentFailure):
+    """An agent's program ended before it asked for its turn. `said` begins after "the agent"."""
+
+    def __init__(self, reason: str, said: str) -> None:
+        super().__init__(reason)
+        self.said = said
 
 
 class Agent(Protocol):

@@ -14,6 +14,7 @@ from proxy.drive.agent import (
     AgentFactory,
     AgentKilled,
     AgentSession,
+    AgentSilent,
     AgentUnusable,
     placeholder_key,
 )
@@ -31,13 +32,15 @@ MAX_ATTEMPTS = 3
 class DriveReport:
     """What became of a plan, each part in the order of the plan.
 
-    `halted` says why the drive gave up, if it did; `interrupted`: it was cancelled.
+    `halted` says why the drive gave up, if it did; `hopeless`: before any turn was answered, because
+    none would have been. `interrupted`: it was cancelled.
     """
 
     played: tuple[Played, ...]
     not_started: tuple[Planned, ...]
     halted: str | None = None
     interrupted: bool = False
+    hopeless: bool = False
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -89,7 +92,9 @@ async def drive(
     A Session that is over is left alone; one that an earlier drive has begun is begun anew.
     A turn that fails, or takes longer than `turn_timeout` seconds, is written down and the
     Session goes on with its next turn. A Session whose control request fails ends; when
-    the proxy is lost everything ends. A cancellation ends the running Sessions and is
+    the proxy is lost everything ends. So it does when the first agents end before they ask for
+    anything, or the provider refuses the key, before any turn was answered: none of it is the
+    agent's failure then, and a watcher is not told of it. A cancellation ends the running Sessions and is
     answered by the report (`interrupted`), not by CancelledError: what was not played must
     be said. Raises AgentUnusable if there turns out to be no agent before any turn was answered.
     """
@@ -111,6 +116,7 @@ async def drive(
         not_started=tuple(item for position, item in enumerate(planned) if position not in drive.played),
         halted=drive.halted,
         interrupted=interrupted,
+        hopeless=drive.hopeless,
     )
 
 
@@ -119,6 +125,13 @@ _NO_TEXT = "the proxy does not say what the user says, being of an earlier versi
 
 class ProxyRestarted(Exception):
     """The proxy was started anew while an agent failed a turn: the failure is not the agent's."""
+
+
+class _Hopeless(Exception):
+    """No Session could be played: one line on why."""
+
+
+_KEY_REFUSED = frozenset({401, 403})
 
 
 class _Drive:
@@ -139,10 +152,11 @@ class _Drive:
         self._progress = progress
         self._api_key = api_key
         self._inject = inject
-        self._answered = False
+        self._asked = self._answered = False
         self.workers: list[asyncio.Task[None]] = []
         self.played: dict[int, Played] = {}
         self.halted: str | None = None
+        self.hopeless = False
 
     async def work(self, todo: Iterator[tuple[int, Planned]]) -> None:
         """Plays Sessions until none is left; all workers take from the same iterator."""
@@ -156,9 +170,14 @@ class _Drive:
                 if isinstance(error, ProxyLost):
                     self._halt(one_line(str(error)))
                     return
+            except _Hopeless as hopeless:
+                session.end, self.hopeless = "failed", True
+                self._halt(one_line(str(hopeless)))
+                return
             finally:
                 self.played[position] = session.result()
-                self._progress.finished(self.played[position])
+                if not self.hopeless:
+                    self._progress.finished(self.played[position])
 
     async def _play(self, session: Playing) -> None:
         planned = session.planned
@@ -205,6 +224,8 @@ class _Drive:
         error = TimeoutError() if task is None else _raised(task)
         if isinstance(error, AgentUnusable) and not self._answered:
             raise AgentUnusable(one_line(f"no session can be played: the agent {error}"))
+        if error is not None and not self._answered and (why := await self._hopeless(session.name, error)):
+            raise _Hopeless(why)
         if task is None:
             self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
         elif failed := failure_reason(task):
@@ -212,9 +233,22 @@ class _Drive:
         elif note := task.result().note:
             session.notes.append(Note(session.name, turn.number, one_line(note)))
         session.state = await self._control.state(session.name)
+        self._asked = self._asked or session.state.asked > 0
         self._answered = self._answered or session.state.answered > 0
         self._progress.moved(session.state)
         return error
+
+    async def _hopeless(self, name: str, error: BaseException) -> str | None:
+        """Why no Session could be played after such a failure of the first turns; None if one could."""
+        with suppress(ControlError):
+            state = await self._control.state(name)
+            if state.failed_status in _KEY_REFUSED and not state.answered:
+                refused = f"the provider refused the key (HTTP {state.failed_status})"
+                return f"{refused}; set OPENAI_API_KEY, or --provider-key-env"
+            self._asked = self._asked or state.asked > 0
+            if isinstance(error, AgentSilent) and not self._asked:
+                self._asked = any(it.asked for it in await self._control.playing())
+        return f"the agent {error.said}" if isinstance(error, AgentSilent) and not self._asked else None
 
     async def _overdue(self, agent: Agent, session: Playing, turn: int) -> str:
         """What there is to say of an agent that took too long."""

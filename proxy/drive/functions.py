@@ -22,16 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from proxy.drive.agent import (
+    UNASKED,
     Agent,
     AgentAnswer,
     AgentFactory,
     AgentFailure,
+    AgentKilled,
     AgentSession,
     AgentUnusable,
 )
 from proxy.drive.environment import agent_environment
 from proxy.drive.process import Process, Processes, failure_by_end
-from proxy.drive.programs import first_of, gone_in, started
+from proxy.drive.programs import charged, first_of, gone_in, silent, started
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -124,7 +126,7 @@ class FunctionAgent:
         process.write(json.dumps({"turn": number, "prompt": prompt}).encode() + b"\n")
         said = asyncio.create_task(self._answer(number))
         if not await first_of(said, asyncio.create_task(process.ended())):
-            raise gone or failure_by_end(process, "its worker")
+            raise await self._ended(process, gone)
         error, text = said.result().get("error"), said.result().get("text")
         if "turn" not in said.result():
             raise AgentUnusable(str(error))
@@ -141,6 +143,14 @@ class FunctionAgent:
     async def close(self) -> None:
         if self._process is not None:
             await self._process.stop()
+
+    async def _ended(self, process: Process, gone: AgentFailure | None) -> AgentFailure:
+        """The failure of a worker that has ended; `gone` if it did so before this turn."""
+        failure = gone or failure_by_end(process, "its worker")
+        unasked = gone is None and await self._session.missing(self._turn) == UNASKED
+        if unasked and not isinstance(failure, AgentKilled):
+            return silent(process, str(failure))
+        return await charged(self._session, self._turn, failure)
 
     async def _start(self) -> Process:
         # -P: the folder of the worker's own file must not be where modules are looked for.

@@ -19,7 +19,7 @@ from scenarios.text import visible
 
 TAIL_BYTES = 8192
 """How much of the end of an output is kept."""
-WORDS_LENGTH = 200
+WORDS_LENGTH = 160
 """Characters of it that go into a message."""
 END_GRACE_S = 2.0
 """How long a process may take to end by itself once its input is closed."""
@@ -216,10 +216,14 @@ def exit_text(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
+_TRACEBACK = "Traceback (most recent call last):"
+
+
 def abridged(lines: Sequence[str], length: int = WORDS_LENGTH) -> str:
     """The last lines that fit into `length` characters, joined; of a single longer one both ends."""
-    # Without what only points at something: rules, arrows, the marks under a traceback's lines.
+    # Without what only points at something: rules, arrows, a traceback's head and the marks in it.
     full = [" ".join(line.split()) for line in lines if any(map(str.isalnum, line))]
+    full = [line for line in full if line != _TRACEBACK]
     kept = ""
     for line in reversed(full):
         longer = f"{line} | {kept}" if kept else line

@@ -19,7 +19,9 @@ from proxy.drive.agent import (
     AgentAnswer,
     AgentFactory,
     AgentFailure,
+    AgentKilled,
     AgentSession,
+    AgentSilent,
     AgentUnusable,
 )
 from proxy.drive.environment import agent_environment
@@ -87,7 +89,7 @@ class SessionProgram:
         process = self._process
         # Should it have ended before its first prompt, that is its first turn's failure.
         if self._turn and (gone := gone_in(self._turn, process, "process")):
-            raise gone
+            raise await charged(self._session, self._turn, gone)
         self._turn = number
         process.write(_NEWLINES.sub(" ", prompt).encode("utf-8", "replace") + b"\n")
         delivery = asyncio.create_task(wait_for_delivery(self._session, number))
@@ -112,7 +114,7 @@ class SessionProgram:
         ended = asyncio.create_task(process.ended())
         if not await first_of(ended, asyncio.create_task(asyncio.sleep(SETTLE_S))):
             raise AgentFailure(with_words(f"closed its standard input {missing}", process))
-        raise failure_of_program(process, missing)
+        raise await charged(self._session, number, failure_of_program(process, missing))
 
 
 _NO_ANSWER = {
@@ -165,12 +167,30 @@ def gone_in(turn: int, process: Process, noun: str) -> AgentFailure | None:
     return failure_by_end(process, f"its {noun}", f"in or after turn {turn} and is not started again")
 
 
-def failure_of_program(process: Process, missing: str) -> AgentFailure:
-    """The failure of a program that ended `missing` its answer; AgentUnusable if it could not be run."""
-    failure = failure_by_end(process, after=missing)
-    if process.code in _NOT_RUN and missing == UNASKED:
-        return AgentUnusable(str(failure))
+async def charged(session: AgentSession, turn: int, failure: AgentFailure) -> AgentFailure:
+    """The failure of a process that ended for good, and whose last turn was `turn`: AgentKilled if all
+    that it was told in it is that the provider failed."""
+    if await session.delivery(turn, 0) == "failed":
+        return AgentKilled(str(failure))
     return failure
+
+
+def failure_of_program(process: Process, missing: str) -> AgentFailure:
+    """The failure of a program that ended `missing` its answer; AgentUnusable if it could not be run,
+    AgentSilent if it ended by itself and had not asked."""
+    failure = failure_by_end(process, after=missing)
+    if missing != UNASKED or isinstance(failure, AgentKilled):
+        return failure
+    if process.code in _NOT_RUN:
+        return AgentUnusable(str(failure))
+    return silent(process, str(failure))
+
+
+def silent(process: Process, reason: str) -> AgentSilent:
+    """What the end of a process is that has not asked for its turn."""
+    code, words = process.code or 0, process.last_words()
+    end = f"ended with code {code}" if code >= 0 else exit_text(code)
+    return AgentSilent(reason, f"{end} before it asked anything{words and f': {words}'}")
 
 
 async def started(starting: Awaitable[Process]) -> Process:

@@ -76,8 +76,9 @@ class SessionState:
     """Where a Session stands, as the proxy says; `turn` is None before the first one.
 
     `asked` is the last turn that the agent asked for, `answered` the last one whose answer
-    reached it, `failed_turn` the last one that the provider failed, `refused_turn` the
-    last one in which the proxy let a request not in; each 0 if there was none. `steps` are
+    reached it, `failed_turn` the last one that the provider failed, `failed_status` the HTTP status
+    of that failure, `refused_turn` the last one in which the proxy let a request not in; each 0 if
+    there was none. `steps` are
     those of the open Task; `waits_for` is what it waits for (`proxy.tally`), `waited` for how many
     seconds: blank and 0 where an earlier version does not say.
     """
@@ -100,6 +101,7 @@ class SessionState:
     steps: int = 0
     waits_for: str = ""
     waited: float = 0.0
+    failed_status: int = 0
 
 
 def delivery_of(state: SessionState, turn: int) -> Delivery:
@@ -134,4 +136,5 @@ def session_state(body: Mapping[str, Any]) -> SessionState:
         steps=int(body.get("steps") or 0),
         waits_for=str(body.get("waits_for") or ""),
         waited=float(body.get("waited") or 0.0),
+        failed_status=int(body.get("failed_status") or 0),
     )

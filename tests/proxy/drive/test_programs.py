@@ -396,7 +396,7 @@ async def test_standard_output_is_quoted_where_standard_error_is_empty(start: St
 
 def test_last_words_are_whole_lines_where_they_fit_and_both_ends_of_a_longer_one() -> None:
     assert abridged(["a" * 300, "one", "  ", "two  words"]) == "one | two words"
-    assert abridged(["first", "x" * 200 + "y" * 200]) == "x" * 139 + "…" + "y" * 60
+    assert abridged(["first", "x" * 200 + "y" * 200]) == "x" * 99 + "…" + "y" * 60
     assert abridged(["", "----"]) == ""
 
 
