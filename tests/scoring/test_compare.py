@@ -381,6 +381,8 @@ def test_six_sessions_that_all_flip_are_a_verdict(metric: str) -> None:
     assert compared(good, bad, metric=metric).verdict == "worse"
     assert compared(bad, good, metric=metric).verdict == "better"
     assert compared(good, bad, metric=metric, alpha=0.03).verdict == "INCONCLUSIVE"
+    # p is to be below alpha, not alpha itself.
+    assert compared(good, bad, metric=metric, alpha=2 / 2**6).verdict == "INCONCLUSIVE"
 
 
 def test_scenarios_that_all_lose_the_same_have_an_interval_for_what_so_few_do_not_show() -> None:
@@ -402,8 +404,9 @@ def test_a_verdict_needs_an_interval_without_zero_too() -> None:
     for it, verdict in ((compared(good, bad), "worse"), (compared(bad, good), "better")):
         assert it.level.difference is not None
         assert it.verdict == verdict
-        wide = replace(it.level, difference=replace(it.level.difference, low=-1.0, high=1.0))
-        assert replace(it, levels={"task": wide}).verdict == "INCONCLUSIVE"
+        for low, high in ((-1.0, 1.0), (0.0, 1.0), (-1.0, 0.0)):
+            wide = replace(it.level, difference=replace(it.level.difference, low=low, high=high))
+            assert replace(it, levels={"task": wide}).verdict == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize("metric", ["task", "session"])
