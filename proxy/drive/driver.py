@@ -183,7 +183,7 @@ class _Drive:
         planned = session.planned
         for attempt in range(MAX_ATTEMPTS):
             opened = await self._opened(planned, again=attempt > 0)
-            session.name = opened.session
+            session.name, session.url = opened.session, opened.url
             session.already = opened.over and attempt == 0
             if not opened.over:
                 self._progress.began(session.name, planned.tasks)
@@ -252,12 +252,15 @@ class _Drive:
 
     async def _overdue(self, agent: Agent, session: Playing, turn: int) -> str:
         """What there is to say of an agent that took too long."""
-        reason = f"no answer within {self._turn_timeout:g} s"
+        reason, hint = f"no answer within {self._turn_timeout:g} s", ""
         with suppress(ControlError):
-            if (await self._control.state(session.name)).asked < turn:
+            state = await self._control.state(session.name)
+            if state.asked < turn:
                 reason += ": it sent the proxy no request for the turn that could be played"
+            if not state.asked and not state.refused_turn:
+                hint = f"; does it read OPENAI_BASE_URL? ({session.url})"
         words = agent.last_words()
-        return one_line(f"{reason}; its last words: {words}" if words else reason)
+        return one_line(f"{reason}; its last words: {words}" if words else reason) + hint
 
     def _agent_session(self, opened: Opened) -> AgentSession:
         name = opened.session

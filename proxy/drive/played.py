@@ -58,6 +58,7 @@ class Playing:
     def __init__(self, planned: Planned) -> None:
         self.planned = planned
         self.name = f"{planned.scenario}.e{planned.epoch}"
+        self.url = ""
         self.end: SessionEnd = "cancelled"
         self.state: SessionState | None = None
         self.failures: list[Failure] = []

@@ -164,7 +164,8 @@ def gone_in(turn: int, process: Process, noun: str) -> AgentFailure | None:
     """The failure of a process that ended in, or after, an earlier turn; None while it runs."""
     if process.code is None:
         return None
-    return failure_by_end(process, f"its {noun}", f"in or after turn {turn} and is not started again")
+    after = f"in or after turn {turn} and is not started again"
+    return failure_by_end(process, f"its {noun}", after)
 
 
 async def charged(session: AgentSession, turn: int, failure: AgentFailure) -> AgentFailure:

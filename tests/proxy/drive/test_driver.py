@@ -169,9 +169,13 @@ async def test_an_agent_that_hangs_is_cancelled_and_its_session_goes_on(serve: A
             finally:
                 cancelled.append(session)
 
-    report = await play(await serve({"a": 2}), Agents(behave), turn_timeout=0.05)
+    stand_in = await serve({"a": 2})
+    report = await play(stand_in, Agents(behave), turn_timeout=0.05)
     assert cancelled == ["a.e1"]
-    reason = "no answer within 0.05 s: it sent the proxy no request for the turn that could be played"
+    reason = (
+        "no answer within 0.05 s: it sent the proxy no request for the turn that could be played; "
+        f"does it read OPENAI_BASE_URL? ({stand_in.url}/s/a.e1/v1)"
+    )
     assert report.failures == (Failure("a.e1", 1, "timeout", reason),)
     assert report.played[0].end == "over"
 

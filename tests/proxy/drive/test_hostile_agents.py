@@ -156,10 +156,12 @@ async def test_an_agent_that_hangs_is_ended_with_all_its_children(tmp_path: Path
     assert [(failure.session, failure.turn, failure.kind) for failure in report.failures] == [
         ("short.e1", 1, "timeout")
     ]
-    assert report.failures[0].reason == (
+    reason, _, hint = report.failures[0].reason.partition("; does it read OPENAI_BASE_URL? (http://")
+    assert reason == (
         "no answer within 3 s: it sent the proxy no request for the turn that could be played; "
         r"its last words: waiting for a lock \x1b[31mheld by\x07 nobody"
     )
+    assert hint.endswith("/s/short.e1/v1)")
     assert all(has_ended(int(pid)) for pid in pids.read_text().split())
 
 
