@@ -306,6 +306,13 @@ def test_calls_that_were_answered_again_are_told_from_calls_that_were_made_again
     assert len(set(titles)) == len(titles)
 
 
+def test_where_no_task_was_completed_there_is_no_number_of_steps_to_tell(path: Path) -> None:
+    left = (([NONSENSE], "agent_stopped"), *[([], "not_reached")] * 3)
+    found = figures(document(write(path, left, **LIVE)))
+    assert found["live_steps_over_optimal"] == (None, None, 0)
+    assert found["live_unmatched_calls"] == (1, None, 1)
+
+
 def test_a_session_is_completed_if_each_task_is_though_after_errors(path: Path) -> None:
     book = logs.call_message(("book", '{"thing": "lamp", "day": "Monday"}'))
     completed = (*MIXED[:2], ([book, TEXT], "closed"), MIXED[3])
