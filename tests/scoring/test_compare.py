@@ -359,6 +359,14 @@ def test_only_what_both_scored_is_paired_and_the_rest_is_counted() -> None:
     assert [(flip.scenario, flip.task) for flip in it.flips] == [("s2", 2)]
 
 
+def test_a_task_that_a_session_has_no_verdict_on_is_left_out() -> None:
+    whole = side({"s0": ["RR"]})
+    [session] = whole.sessions
+    cut = replace(whole, sessions=(replace(session, tasks=session.tasks[:1]),))
+    level = compare(cut, whole, Settings()).levels["task"]
+    assert (level.n, level.left_out) == (1, LeftOut(a=1, b=0, either=1))
+
+
 def test_a_scenario_with_other_content_is_left_out_by_name() -> None:
     a, changed = side(runs("RR", "RR")), side({"s0": ["WW"]}, digest="other")
     b = Side("b.db", "r2", None, {}, (*changed.sessions, *side({"s1": ["RR"]}).sessions))
