@@ -42,6 +42,7 @@ class Process:
         self._pipes = pipes
         self._transport = transport
         self._secrets = secrets
+        self._end_told = False
         self._stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
 
     @property
@@ -70,6 +71,11 @@ class Process:
     def last_words(self) -> str:
         """The end of its standard error, else of its standard output; one line, safe to show."""
         return next(filter(None, (self._words(2), self._words(1))), "")
+
+    def words_of_its_end(self) -> str:
+        """Its last words, when they are asked for first: each of its turns would repeat them."""
+        words, self._end_told = "" if self._end_told else self.last_words(), True
+        return words
 
     async def stop(self, grace: float = END_GRACE_S) -> None:
         """Ends it: its input closed, `grace` seconds later SIGTERM, then SIGKILL to the whole group."""
@@ -190,14 +196,17 @@ def failure_by_end(process: Process, before: str = "", after: str = "") -> Agent
     """What the end of its process, between the words `before` and `after`, is to an agent: its own
     failure, or (AgentKilled) that of somebody else.
     """
-    code = process.code or 0
-    reason = with_words(" ".join(filter(None, (before, exit_text(code), after))), process)
+    code, words = process.code or 0, process.words_of_its_end()
+    reason = _with(" ".join(filter(None, (before, exit_text(code), after))), words)
     return (AgentKilled if was_killed(code) else AgentFailure)(reason)
 
 
 def with_words(reason: str, process: Process) -> str:
     """A reason, and the end of what the process wrote."""
-    words = process.last_words()
+    return _with(reason, process.last_words())
+
+
+def _with(reason: str, words: str) -> str:
     return f"{reason}; its last words: {words}" if words else reason
 
 

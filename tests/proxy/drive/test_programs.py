@@ -253,6 +253,14 @@ async def test_an_agent_that_is_killed_between_its_turns_has_not_failed_by_itsel
             await agent.turn("x", turn)
 
 
+async def test_the_last_words_of_a_process_are_told_once(start: Started) -> None:
+    agent = await start(python("import sys; input(); sys.exit('lost')"), session=seat("waiting"))
+    assert [await failure(agent, number) for number in (1, 2, 3)] == [
+        "exited with code 1 before the turn was answered; its last words: lost",
+        *["its process exited with code 1 in or after turn 1 and is not started again"] * 2,
+    ]
+
+
 async def test_an_agent_that_ends_between_its_turns_has_failed(start: Started) -> None:
     agent = await start(python("input()"), session=seat("answered"))
     with pytest.raises(AgentFailure, match=r"exited with code 0 in or after turn [1-9]") as failed:
