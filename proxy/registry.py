@@ -73,7 +73,8 @@ class Registry:
         return ApiError(
             404,
             f"no session or scenario is called {name!r}{aside(name, self.scenarios)}: "
-            f"use a base URL that ends in /s/SCENARIO_ID/v1 with one of the {len(self.scenarios)} loaded scenario ids",
+            "use a base URL that ends in /s/SCENARIO_ID/v1 with one of the "
+            f"{len(self.scenarios)} loaded scenario ids",
             INVALID_REQUEST,
             "session_not_found",
         )

@@ -48,9 +48,16 @@ _SECRET_FIELD = re.compile(rf"(?:{_SECRET_NAMES}|token|cookie|set-cookie|proxy-a
 _PATTERNS = (
     # user:password@ in a URL
     (re.compile(r"(?<=://)[^/\s?#@\"']+@"), f"{MASK}@"),
-    # ?api_key=... in a URL or a form
+    # ?api_key=... in a URL or a form, OPENAI_API_KEY=... before a command
     (
-        re.compile(rf"((?:[?&;]|\b)(?:{_SECRET_NAMES}|(?<=[?&;])(?:key|token))=)[^&;\s#\"']+", re.IGNORECASE),
+        re.compile(
+            rf"((?:[?&;]|(?<![^\W_]))(?:{_SECRET_NAMES}|token|(?<=[?&;])key)=)[^&;\s#\"']+", re.IGNORECASE
+        ),
+        rf"\1{MASK}",
+    ),
+    # --api-key ... on a command line
+    (
+        re.compile(rf"((?<!\S)--(?:[\w-]+-)?(?:{_SECRET_NAMES}|token)\s+)[^\s\"'-][^\s\"']*", re.IGNORECASE),
         rf"\1{MASK}",
     ),
     # "api_key": "..." in JSON, or the same as Python prints it

@@ -101,18 +101,18 @@ class Board:
         """
         with snapshot(self.connection):
             after, upto = self._after, self._seq()
-            if upto - after <= MOST_NEW:
+            window = {"after": after, "upto": upto, "run": self.run}
+            changed = [row[0] for row in self.connection.execute(_CHANGED, window)]
+            if upto - after <= MOST_NEW and len(changed) <= PAGE:
                 self._after = upto
-                return self._changed(after, upto)
+                return self._changed(after, upto, changed)
         return "all", self.all()
 
-    def _changed(self, after: int, upto: int) -> tuple[str, JSON] | None:
-        window = {"after": after, "upto": upto, "run": self.run}
-        changed = [row[0] for row in self.connection.execute(_CHANGED, window)]
+    def _changed(self, after: int, upto: int, changed: list[str]) -> tuple[str, JSON] | None:
         self._figures.go_on(self.connection, after, upto, changed)
         judged = self._judged() if self.verdicts.judges else []
         self.behind = self.verdicts.judges and bool(self._figures.unjudged)
-        told = self._told(list(dict.fromkeys([*changed, *judged]))[: 2 * PAGE], (after, upto))
+        told = self._told(list(dict.fromkeys([*changed, *judged])), (after, upto))
         if not (told["sessions"] or told["exchanges"] or told["errors"]):
             return None
         return "changed", told

@@ -87,23 +87,26 @@ function exchangeHead(exchange) {
     { class: "exchange-head" },
     element("strong", {}, exchange.side === "agent" ? "agent → proxy" : "proxy → provider"),
     element("code", {}, foreign(`${exchange.method} ${exchange.path}`)),
-    badge(
-      exchange.status >= 200 && exchange.status < 300 ? "right" : "wrong",
-      exchange.status ? `${exchange.status}` : "no answer",
-    ),
+    exchange.finish_state === "pending"
+      ? badge("none", "under way")
+      : badge(
+          exchange.status >= 200 && exchange.status < 300 ? "right" : "wrong",
+          exchange.status ? `${exchange.status}` : "no answer",
+        ),
     took && element("span", { class: "quiet" }, took),
     element("span", { class: "quiet" }, foreign(exchange.finish_state || "")),
     exchange.stream ? element("span", { class: "quiet" }, "streamed") : null,
   );
 }
 
+/* The request put together from its JSON texts as they are: read and written again, large numbers would change. */
 function requestText(exchange, raw, messages) {
-  const rest = parsedJson(exchange.body);
-  const whole = { ...(rest && isObject(rest.value) ? rest.value : {}) };
-  if (exchange.messages) whole.messages = messages.map(it => (parsedJson(it) || { value: it }).value);
-  if (isNumber(exchange.tools))
-    whole.tools = (parsedJson(raw.tools[exchange.tools]) || { value: raw.tools[exchange.tools] }).value;
-  return JSON.stringify(whole, null, 2);
+  const rest = (exchange.body || "").trim();
+  const fields = parsedJson(rest) && rest.startsWith("{") ? [rest.slice(1, -1).trim()] : [];
+  const text = it => (parsedJson(it) ? it : JSON.stringify(it));
+  if (exchange.messages) fields.push(`"messages": [\n${messages.map(text).join(",\n")}\n]`);
+  if (isNumber(exchange.tools)) fields.push(`"tools": ${text(raw.tools[exchange.tools])}`);
+  return `{${fields.filter(Boolean).join(",\n")}}`;
 }
 
 function exchangeFile(request, answer) {
