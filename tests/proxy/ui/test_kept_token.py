@@ -134,6 +134,8 @@ def told_by_serve(folder: Path) -> str:
         stderr=subprocess.PIPE,
         env={**environ, "XDG_STATE_HOME": str(folder / "state")},
     )
+    # Held by the process alone, so that its end is the end of what can be read.
+    os.close(theirs)
     try:
         said = ""
         while not (found := ADDRESS.search(said)):
@@ -143,7 +145,6 @@ def told_by_serve(folder: Path) -> str:
         process.send_signal(signal.SIGINT)
         process.communicate()
         os.close(ours)
-        os.close(theirs)
 
 
 def test_drive_says_on_a_terminal_where_its_page_is(tmp_path: Path) -> None:
