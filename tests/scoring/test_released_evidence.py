@@ -120,6 +120,14 @@ def test_of_a_batch_the_call_is_blamed_that_the_nearest_batch_has_no_place_for()
     assert (split.call, split.nearest) == (1, Nearest("call", 1, "getPrice", {"thing": "chair"}))
 
 
+def test_the_nearest_batch_is_the_one_with_the_fewest_calls_more_or_less() -> None:
+    # Both calls that are due and one more: not one call that is due and two more.
+    found = evidence(calls(CHAIR, STOCK, WEIGHT), task=1)
+    assert (found.rule, found.call, found.tool) == ("released.action_names", 2, "weigh")
+    # The one that shares an argument with the odd call.
+    assert found.nearest == Nearest("call", 1, "countStock", {"thing": "lamp"})
+
+
 def test_a_call_where_only_text_is_due_has_the_closing_node_as_nearest() -> None:
     found = evidence(calls(LAMP), task=3)
     assert (found.allowed, found.nearest) == (((CLOSE,),), Nearest("close", 0))
