@@ -186,6 +186,8 @@ def test_what_was_not_scored_is_counted_by_reason() -> None:
         ("agent not started", 1),
         ("no reason recorded", 1),
     )
+    ties = [session_of(FOUR[:3], [verdict(None, reason=it) for it in ("late", "early", "never")])]
+    assert unscored(ties).reasons == (("early", 1), ("late", 1), ("never", 1))
 
 
 def test_a_session_whose_last_tasks_are_missing_is_not_whole() -> None:
@@ -295,6 +297,10 @@ def test_a_scenario_without_such_a_task_is_no_cluster() -> None:
     figures = by_key([only, renamed(other, "t")])
     assert figures[f"accuracy_by_label[{SINGLE}]"] == Figure("accuracy_by_label", SINGLE, 0.5, 2, 1)
     assert figures["task_accuracy"].low is not None
+    # Nor where it has a row that the released file would not have.
+    own = session_of([task_of("Ledger")] * 2, [RIGHT, WRONG])
+    ledger = by_key([own, renamed(other, "t"), renamed(other, "u")])["accuracy_by_label[Ledger]"]
+    assert ledger == Figure("accuracy_by_label", "Ledger", 0.5, 2, 1)
 
 
 def test_sessions_are_draws_of_their_own_until_a_scenario_is_played_twice() -> None:

@@ -148,5 +148,13 @@ def test_the_flip_rate_is_over_tasks_with_two_scored_epochs() -> None:
     assert (it.key, it.value, it.successes, it.n) == ("flip_rate", pytest.approx(1 / 3), 1, 3)
 
 
+def test_the_flip_rate_has_the_interval_of_its_scenarios() -> None:
+    # One of two tasks, none of one, both of two.
+    sessions = [*played("a", "RW", "WW"), *played("b", "R", "R"), *played("c", "RW", "WR")]
+    of = clustered([(1, 2), (0, 1), (2, 2)])
+    assert of.low is not None
+    assert pass_figures(sessions)[-1] == Figure("flip_rate", None, 3 / 5, 5, 3, of.low, of.high)
+
+
 def test_every_figure_is_defined() -> None:
     assert {it.name for it in pass_figures(played("a", "RR", "RW"))} == set(DEFINITIONS)

@@ -49,6 +49,14 @@ def test_progress_is_the_nodes_done_over_all_nodes_of_sequential_and_mixed_tasks
     ]
 
 
+def test_a_task_that_a_session_has_no_verdict_on_is_in_no_progress() -> None:
+    assert progress_figures([session_of(THREE, [score(2)])]) == [
+        Figure(NAME, "Total", 2 / 3, 3, 2),
+        Figure(NAME, SEQUENTIAL, 2 / 3, 3, 2),
+        Figure(NAME, MIXED, None, 0, 0),
+    ]
+
+
 def test_a_task_whose_score_does_not_say_how_far_it_came_is_left_out() -> None:
     assert progress_figures([session_of(THREE, [score(None), score(2), score(None)])]) == [
         Figure(NAME, "Total", 2 / 5, 5, 2),
