@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -135,6 +135,18 @@ class ControlClient:
         body = await self._ask_once("GET", "/eval/sessions", None)
         with _reading(body):
             return tuple(map(session_state, body["sessions"]))
+
+    async def some_ask(self, but: Set[str], timeout: float = GRACE_S) -> bool:
+        """Has the agent of a Session that is being played asked, or does one, at most `timeout` seconds
+        later? Those of the Sessions `but`, which may grow meanwhile, are not waited for."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + timeout
+        while True:
+            playing = await self.playing()
+            asked = any(state.asked for state in playing)
+            if asked or clock() >= end or all(state.session in but for state in playing):
+                return asked
+            await asyncio.sleep(PAUSE_S)
 
     async def delivery(self, session: str, turn: int, timeout: float | None = None) -> Delivery:
         """What became of a turn; waits until it was answered or failed, at most `timeout` seconds.

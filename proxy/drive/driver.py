@@ -153,6 +153,7 @@ class _Drive:
         self._api_key = api_key
         self._inject = inject
         self._asked = self._answered = False
+        self._silent: set[str] = set()
         self.workers: list[asyncio.Task[None]] = []
         self.played: dict[int, Played] = {}
         self.halted: str | None = None
@@ -247,7 +248,8 @@ class _Drive:
                 return f"{refused}; set OPENAI_API_KEY, or --provider-key-env"
             self._asked = self._asked or state.asked > 0
             if isinstance(error, AgentSilent) and not self._asked:
-                self._asked = any(it.asked for it in await self._control.playing())
+                self._silent.add(name)
+                self._asked = await self._control.some_ask(self._silent)
         return f"the agent {error.said}" if isinstance(error, AgentSilent) and not self._asked else None
 
     async def _overdue(self, agent: Agent, session: Playing, turn: int) -> str:

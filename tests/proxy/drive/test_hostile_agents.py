@@ -111,10 +111,7 @@ async def test_an_agent_that_exits_at_once_loses_its_session_and_no_other(tmp_pa
         "exited with code 3 without having sent the proxy a request for the turn that could be played; "
         "its last words: no config file: giving up"
     )
-    assert set(later) == {
-        "its process exited with code 3 in or after turn 1 and is not started again; "
-        "its last words: no config file: giving up"
-    }
+    assert set(later) == {"its process exited with code 3 in or after turn 1 and is not started again"}
 
 
 async def test_an_agent_that_exits_in_the_middle_keeps_the_tasks_that_it_had_done(tmp_path: Path) -> None:
@@ -127,10 +124,9 @@ async def test_an_agent_that_exits_in_the_middle_keeps_the_tasks_that_it_had_don
         (f"{VICTIM}.e1", 3),
         (f"{VICTIM}.e1", 4),
     ]
-    assert all(
-        "exited with code 1" in reason and reason.endswith("its last words: out of memory")
-        for _, _, reason in reasons(report)
-    )
+    first, *later = [reason for _, _, reason in reasons(report)]
+    assert "exited with code 1" in first and first.endswith("its last words: out of memory")
+    assert all("exited with code 1" in reason for reason in later)
 
 
 def short(tmp_path: Path) -> Path:
@@ -185,7 +181,7 @@ async def test_an_agent_that_asks_for_two_replies_is_told_so_and_loses_its_sessi
     assert ends(report) == ["agent_stopped"] * 4
     assert others(log) == {RIGHT}
     assert {session for session, _, _ in reasons(report)} == {f"{VICTIM}.e1"}
-    assert all("n must be 1 in a session" in reason for _, _, reason in reasons(report))
+    assert "n must be 1 in a session" in reasons(report)[0][2]
 
 
 async def test_an_agent_that_never_asks_the_proxy_is_told_from_one_that_fails(tmp_path: Path) -> None:
