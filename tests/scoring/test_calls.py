@@ -18,7 +18,10 @@ from scenarios.reference import minimal_path
 from scenarios.types import ASK, CLOSE, Node, Reply, Scenario, Task, Tool, ToolCall
 from scoring.metrics.calls import (
     DEFINITIONS,
+    Answers,
+    Made,
     allows_parallel,
+    answers_of,
     call_figures,
     call_key,
     never_parallel,
@@ -157,6 +160,17 @@ def test_arguments_are_compared_as_json_values(first: str, second: str, repeats:
 
 def test_absent_arguments_are_none_at_all() -> None:
     assert call_key("f", None) == call_key("f", "") == call_key("f", {})
+
+
+def test_a_call_answers_a_node_by_equal_arguments_or_by_the_rules_of_its_tool() -> None:
+    by_rules, without = answers_of(scenario_of()), Answers({})
+    wanted = Node("getPrice", {"thing": "lamp"}, "3")
+    told = []
+    for arguments in ('{"thing": "lamp"}', '{"thing": "LAMP"}', '{"thing": "bed"}'):
+        call = ToolCall(None, "getPrice", arguments)
+        made = Made(0, 0, 0, call, call_key(call.name, call.arguments))
+        told.append((by_rules.answers(made, wanted), without.answers(made, wanted)))
+    assert told == [(True, True), (True, False), (False, False)]
 
 
 def test_the_same_arguments_for_another_tool_are_no_repeat() -> None:
