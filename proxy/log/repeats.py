@@ -20,11 +20,12 @@ _LIST_HEAD = 5
 """Bytes before a list's first element: the type, and how many there are."""
 
 CONVERSATIONS = 4096
-"""Beginnings of histories that are remembered."""
+"""Second messages, which are mostly the user's first, of the histories that are remembered."""
 BRANCHES = 8
-"""Histories with one beginning that are remembered: sessions side by side, and where a turn set out."""
+"""Histories with one of them that are remembered: sessions side by side, and where a turn set out."""
 TEXTS = 512
-SHORT = 512
+END = 64
+"""Bytes at both ends by which values are looked up; then all are compared, which is next to nothing."""
 TEXT_BYTES = 16_384
 """Larger values are hardly sent twice, but for tools."""
 
@@ -64,7 +65,7 @@ class Histories:
         """An element is written so that no other begins with it: equal bytes are equal messages."""
         try:
             data = memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:]
-            beginning = hashlib.sha256(marshal.dumps(messages[:2], _VERSION)).digest()
+            beginning = hashlib.sha256(marshal.dumps(messages[1:2], _VERSION)).digest()
         except ValueError:  # nested too deeply, or not of JSON's types
             return Looked(None)
         hasher, done, known = hashlib.sha256(), 0, None
@@ -96,7 +97,7 @@ class Texts:
     """Remembers what was made of a value."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Any] = {}
+        self._known: dict[tuple[int, bytes, bytes], tuple[bytes, Any]] = {}
 
     def clear(self) -> None:
         self._known.clear()
@@ -106,13 +107,14 @@ class Texts:
             data = marshal.dumps(value, _VERSION)
         except ValueError:  # nested too deeply, or not of JSON's types
             return make(value)
-        if len(data) > TEXT_BYTES:
-            return make(value)
-        key = data if len(data) <= SHORT else hashlib.sha256(data).digest()
-        found: _Result | None = self._known.get(key)
-        if found is None:
-            found = make(value)
+        key = (len(data), data[:END], data[-END:])
+        known, found = self._known.get(key, (b"", None))
+        if known == data:
+            result: _Result = found
+            return result
+        result = make(value)
+        if len(data) <= TEXT_BYTES:
             if len(self._known) >= TEXTS:
                 del self._known[next(iter(self._known))]
-            self._known[key] = found
-        return found
+            self._known[key] = (data, result)
+        return result

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.log.repeats import BRANCHES, CONVERSATIONS, TEXTS, Histories, Texts
+from proxy.log.repeats import BRANCHES, CONVERSATIONS, TEXT_BYTES, TEXTS, Histories, Texts
 
 
 def said(*texts: Any) -> list[Any]:
@@ -84,11 +84,19 @@ def test_what_was_made_of_a_value_is_made_once_until_it_is_forgotten() -> None:
     assert made == [{"a": 1}] * 2
 
 
+def test_values_of_one_size_with_the_same_ends_are_told_apart() -> None:
+    texts = Texts()
+    values = ["x" * 200 + middle + "x" * 200 for middle in "abab"]
+    assert [texts.made(value, str) for value in values] == values
+    long = ["x" * TEXT_BYTES + middle for middle in "aba"]
+    assert [texts.made(value, str) for value in long] == long
+
+
 def test_only_the_latest_are_remembered() -> None:
     histories, texts = Histories(), Texts()
     for number in range(CONVERSATIONS + 1):
-        remembered(histories, said(number))
-    assert [known(histories, said(it)) is None for it in (0, 1, CONVERSATIONS)] == [True, False, False]
+        remembered(histories, said("a", number))
+    assert [known(histories, said("a", it)) is None for it in (0, 1, CONVERSATIONS)] == [True, False, False]
 
     for number in range(BRANCHES + 1):
         remembered(histories, said("a", "b", number))
