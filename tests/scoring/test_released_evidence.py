@@ -192,6 +192,17 @@ def test_the_path_of_a_fault_leads_to_both_values(
     )
 
 
+def test_nodes_are_paired_in_the_order_of_their_texts_and_not_of_the_annotation() -> None:
+    # "bed" before "lamp", and the node with "chair", the second, before the one with "lamp".
+    found = evidence(calls(LAMP, ("getPrice", {"thing": "bed"})), record=scenes.TWINS)
+    assert (found.call, found.nearest) == (1, Nearest("call", 1, "getPrice", {"thing": "chair"}))
+
+
+def test_of_nodes_that_agree_as_well_the_first_is_nearest() -> None:
+    found = evidence(calls(("book", {})), record=scenes.TWINS)
+    assert found.nearest == Nearest("call", 0, "getPrice", {"thing": "lamp"})
+
+
 def test_missing_keys_of_the_call_itself_are_at_the_root() -> None:
     tool = scenes.tool("plain", x="integer", y="integer")
     tool["function"]["parameters"]["required"] = []
