@@ -85,6 +85,7 @@ HEAVY = {"aiohttp", "jieba", "jsonschema", "numpy", "openai", "referencing", "sc
 INLINE = {
     "run_proxy.py": "the composition root loads what a command needs",
     "*cli.py": "commands load what they need when they run",
+    "proxy/drive/choose.py": "the OpenAI SDK is costly, and only the builtin agent needs it",
     "scenarios/similarity.py": "jieba is costly and seldom needed",
     "scoring/metrics/statistics.py": "scipy is costly and seldom needed",
 }

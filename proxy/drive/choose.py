@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from proxy.drive.agent import AgentError as AgentError
 from proxy.drive.agent import AgentFactory
-from proxy.drive.builtin import builtin
 from proxy.drive.functions import functions, missing_part
 from proxy.drive.http_agent import http_agents
 from proxy.drive.programs import Per, programs
@@ -75,6 +74,9 @@ def chosen(
             "session to the proxy (in its base URL, say) and put {session} into --agent or --agent-body"
         )
     if kind == "builtin":
+        # The SDK takes half of a start, and only this agent needs it.
+        from proxy.drive.builtin import builtin
+
         return builtin(options.model, stream=options.stream)
     if kind == "http":
         return http_agents(_address(agent), model=options.model, body=_body(options.body))
