@@ -72,7 +72,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
         played = run("drive", "--agent", "builtin", "--provider", "sim:oracle", "--only", "home_6")
         assert played.exit_code == 0, played.output
         [log] = Path("runs").glob("*.db")
-        for name in ("run", "before", "after", "agent"):
+        for name in ("run", "before", "after", "agent", "monday", "tuesday"):
             Path(f"{name}.db").write_bytes(log.read_bytes())
         Path("cases.jsonl").write_text(run("export", "run.db", "--format", "openai").stdout, "utf-8")
     return folder

@@ -59,6 +59,8 @@ async def test_a_session_stands_where_it_stood(provider: Any, tmp_path: Path) ->
         assert again.run_id == proxy.run_id
         after = await state_of(again, "shop.e1")
         assert after.pop("process") != before.pop("process")
+        # It waits anew, as seen by the new process.
+        assert after.pop("waited") <= before.pop("waited")
         assert after == before
         assert (after["turn"], after["answered"], after["input_tokens"], after["output_tokens"]) == (
             3,
