@@ -15,6 +15,9 @@ from proxy.log.contents import Contents
 from proxy.log.errors import LogError
 from proxy.log.stored_text import StoredText
 
+WAL_LIMIT = 64 * 2**20
+"""Bytes that the file of the write-ahead log keeps when it begins anew, after a reader made it longer."""
+
 Group = tuple[Sequence[rows.Row], tuple[str, ...]]
 """Rows that are written all or none, and the secrets to mask in them, as `redaction.forms` gives them."""
 
@@ -50,6 +53,7 @@ class Store:
         self._connection = connection
         self._execute = connection.execute
         self._execute("PRAGMA wal_autocheckpoint = 0")  # see `checkpoints`
+        self._execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
         self._path = str(connection.execute("PRAGMA database_list").fetchone()[2])
         self._file = _identity(self._path)
         self._text = StoredText()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from proxy.log.checkpoints import TOO_LONG, Checkpoints
+from proxy.log.checkpoints import TOO_LONG, Checkpoints, has_frames
 
-LONG = 64 * 1024
+LONG = 16
+FRAME = 24 + 4096
 ENOUGH = 20_000
 """Commits in which a checkpoint is bound to happen."""
 
@@ -36,6 +37,22 @@ class Written:
         self._checkpoints.wrote()
         self.rows += 1
 
+    def write_frames(self, count: int) -> None:
+        """Each row is a frame at least."""
+        while self.size < count * FRAME:
+            self.write()
+
+    def begins_anew(self) -> bool:
+        """Writes on until the file holds less than what was written since it grew last."""
+        size, since = self.size, self.rows
+        while self.rows < ENOUGH:
+            self.write()
+            if self.size > size:
+                size, since = self.size, self.rows
+            if (self.rows - since) * FRAME > size:
+                return True
+        return False
+
 
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[Written]:
@@ -53,14 +70,8 @@ def rows(connection: sqlite3.Connection) -> int:
 
 
 def test_the_write_ahead_log_begins_anew_although_somebody_always_writes(written: Written) -> None:
-    for _ in range(3):
-        while written.size < TOO_LONG * LONG:
-            written.write()
-        long = written.size
-        while written.size >= long and written.rows < ENOUGH:
-            written.write()
-            long = max(long, written.size)
-        assert written.size < long
+    written.write_frames(TOO_LONG * LONG)
+    assert written.begins_anew()
     with closing(sqlite3.connect(written.path)) as reader:
         assert rows(reader) == written.rows
 
@@ -70,16 +81,11 @@ def test_a_reader_that_stays_keeps_its_state_and_holds_nobody_up(written: Writte
     with closing(sqlite3.connect(written.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         assert rows(reader) == 1
-        while written.size < 3 * TOO_LONG * LONG:
-            written.write()
+        written.write_frames(3 * TOO_LONG * LONG)
         assert rows(reader) == 1
         reader.execute("COMMIT")
         assert rows(reader) == written.rows
-    long = written.size
-    while written.size >= long and written.rows < ENOUGH:
-        written.write()
-        long = max(long, written.size)
-    assert written.size < long
+    assert written.begins_anew()
 
 
 def test_readers_that_take_turns_for_ever_do_not_keep_the_log_long(written: Written) -> None:
@@ -93,7 +99,7 @@ def test_readers_that_take_turns_for_ever_do_not_keep_the_log_long(written: Writ
             ]
             for turn in count():
                 readers[turn % 2].execute("BEGIN")
-                rows(readers[turn % 2])
+                readers[turn % 2].execute("SELECT max(rowid) FROM t").fetchone()
                 if turn:
                     readers[1 - turn % 2].execute("COMMIT")
                 if done.is_set():
@@ -102,11 +108,7 @@ def test_readers_that_take_turns_for_ever_do_not_keep_the_log_long(written: Writ
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        long = written.size
-        while written.size >= long and written.rows < ENOUGH:
-            written.write()
-            long = max(long, written.size)
-        assert written.size < long
+        assert written.begins_anew()
     finally:
         done.set()
         thread.join()
@@ -118,3 +120,18 @@ def test_closing_twice_or_with_nothing_written_ends_the_thread(tmp_path: Path) -
     checkpoints.close()
     checkpoints.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_frames_of_an_earlier_time_are_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "some.db"
+    assert not has_frames(path, 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for sql in ("PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t (x)"):
+            connection.execute(sql)
+        for _ in range(9):
+            connection.execute("INSERT INTO t VALUES (zeroblob(3000))")
+        _, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        assert [has_frames(path, frames + more) for more in (-1, 0, 1)] == [True, True, False]
+        connection.execute("PRAGMA wal_checkpoint(RESTART)")
+        connection.execute("INSERT INTO t VALUES (1)")
+        assert [has_frames(path, count) for count in (1, frames)] == [True, False]
