@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import count
@@ -13,8 +14,10 @@ from proxy.log.checkpoints import TOO_LONG, Checkpoints, has_frames
 
 LONG = 16
 FRAME = 24 + 4096
-ENOUGH = 20_000
-"""Commits in which a checkpoint is bound to happen."""
+ENOUGH_S = 30.0
+"""In which a checkpoint is bound to happen, however busy the machine is."""
+PAUSE_S = 0.0005
+"""Between two commits, that a file in memory does not outrun every other thread."""
 
 
 class Written:
@@ -45,8 +48,10 @@ class Written:
     def begins_anew(self) -> bool:
         """Writes on until the file holds less than what was written since it grew last."""
         size, since = self.size, self.rows
-        while self.rows < ENOUGH:
+        ends, never = time.monotonic() + ENOUGH_S, threading.Event()
+        while time.monotonic() < ends:
             self.write()
+            never.wait(PAUSE_S)
             if self.size > size:
                 size, since = self.size, self.rows
             if (self.rows - since) * FRAME > size:
