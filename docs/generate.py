@@ -278,6 +278,7 @@ def _schema(connection: sqlite3.Connection) -> Iterator[str]:
         "text, for SQLite's own JSON functions. No keys, tokens or cookies are in it."
     )
     yield from ("", "Open it with anything that reads SQLite, also while the proxy writes:", "")
+    yield "<!-- not run: datasette is not installed with the package -->"
     yield from ("```sh", "sqlite-utils tables LOG.db --counts", "datasette LOG.db", "```", "")
     yield "`sqlite-utils` comes with this package; `datasette` does not."
     yield from ("", "## Questions")

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -24,7 +25,7 @@ import pytest
 from click.testing import CliRunner
 from sqlite_utils import Database
 from support.agent_runs import command
-from support.commands import printed_in
+from support.commands import printed_in, understand
 
 from run_proxy import main
 from scenarios import LABELS, SUBTYPES, load
@@ -239,6 +240,13 @@ def test_the_example_of_a_scenario_file_is_shown_checked_and_played_as_said(
         assert_shows(shown, run(words, tmp_path))
 
 
+def test_the_example_of_annotations_is_shown_as_said(tmp_path: Path) -> None:
+    record = json.loads(block("file", "rooms.json", SCENARIO_FILES))
+    (tmp_path / "rooms.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    for words, shown in transcripts("rooms", SCENARIO_FILES):
+        assert_shows(shown, run(words, tmp_path))
+
+
 @pytest.mark.parametrize("name", ["packs", "balance"])
 def test_the_packs_are_listed_and_played_as_said(name: str, tmp_path: Path) -> None:
     for words, shown in transcripts(name, SCENARIO_FILES):
@@ -367,6 +375,63 @@ def test_every_command_in_the_documentation_exists() -> None:
         for command in re.findall(r"wildproxy ([a-z]+)\b", page.read_text(encoding="utf-8"))
     }
     assert {it for it in named if it[1] not in known} == set()
+
+
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]+) -->\n)?^```(?:sh|console)\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE
+)
+WITH_COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*(wildproxy|python3?|sqlite-utils|pip|git) ", re.MULTILINE)
+
+
+def blocks_of_commands() -> Iterator[tuple[str, str, str]]:
+    """Page, mark and text of each block with a command; those of cli.md are the examples of the help."""
+    for page in PAGES:
+        for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
+            if page.name != "cli.md" and WITH_COMMAND.search(found["text"]):
+                yield page.name, found["mark"] or "", found["text"]
+
+
+def test_every_command_of_the_documentation_is_run_or_it_is_said_why_not() -> None:
+    found = list(blocks_of_commands())
+    run_here = {text for _, mark, text in found if re.match(r"(run|command|fails): |count$", mark)}
+    said = {text for _, mark, text in found if mark.startswith("not run: ")}
+    assert [(page, text) for page, _, text in found if text not in run_here | said] == []
+
+
+def test_a_command_that_needs_the_network_is_understood_all_the_same() -> None:
+    lines = [
+        line
+        for _, mark, text in blocks_of_commands()
+        if mark.startswith("not run: ")
+        for line in text.replace("\\\n", " ").splitlines()
+        if line.startswith("wildproxy ")
+    ]
+    assert len(lines) > 4
+    for line in lines:
+        understand(*shlex.split(line, comments=True)[1:])
+
+
+@pytest.mark.parametrize("page", ["README.md", "scenarios.md"])
+def test_a_block_that_is_marked_to_be_run_is_run(page: str) -> None:
+    """The other pages are run as a whole."""
+    marks = [mark for name, mark, _ in blocks_of_commands() if name == page and mark.startswith("run: ")]
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert [mark for mark in marks if f'"{mark.removeprefix("run: ")}"' not in source] == []
+
+
+def test_the_conformance_suite_is_pointed_at_a_proxy_as_the_readme_says(tmp_path: Path) -> None:
+    serve, probe = block("run", "conformance").splitlines()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    with serving(shlex.split(serve.replace("9901", port)), tmp_path) as address:
+        words = shlex.split(
+            probe.replace("9901", port).replace("http://127.0.0.1:8787", address), comments=True
+        )
+        words[words.index("probed.db")] = str(tmp_path / "probed.db")
+        assert words[:3] == ["python", "-m", "tests.conformance"]
+        command = [sys.executable, *words[1:], "--only", "error-429"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 EXAMPLE = re.compile(r"\| (\d+) \| `(.*?)` \| `(.*?)` \| (?:`(.*?)`|\(nothing\)) \| `(.*)` \|")

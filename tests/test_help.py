@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from support.commands import PROGRAM, error_line, run
+from support.commands import PROGRAM, error_line, run, understand
 
 from proxy.command_line.completion_cli import INSTALL
 from proxy.command_line.context_cli import words_of
@@ -102,14 +102,7 @@ def test_every_command_has_one_to_three_examples_of_itself(name: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_understood_as_it_is_typed(example: str, folder: Path) -> None:
     for words in piped(example):
-        context, command = ROOT, ROOT.command
-        while isinstance(command, click.Group):
-            name, inner, words = command.resolve_command(context, words)
-            assert inner is not None
-            command = inner
-            context = command.make_context(name, words, parent=context)
-            words = [*context._protected_args, *context.args]
-        assert words == []
+        understand(*words)
 
 
 @pytest.mark.parametrize("example", [it for it in EXAMPLES if not any(part in it for part in NOT_RUN)])

@@ -12,9 +12,10 @@ from contextlib import asynccontextmanager, chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import click
 from click.testing import CliRunner, Result
 
-from run_proxy import main
+from run_proxy import Composition, main
 
 PROGRAM = Path(__file__).resolve().parents[2] / "run_proxy.py"
 LISTENING = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -43,6 +44,20 @@ def printed_in(folder: Path, *arguments: object, env: Mapping[str, str] | None =
     done = run_in(folder, *arguments, env=env)
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout
+
+
+def understand(*arguments: str) -> None:
+    """Reads the words of a command as the program would, and runs nothing. Raises click's errors."""
+    words = list(arguments)
+    command: click.Command = main
+    context = click.Context(main, info_name="wildproxy", obj=Composition())
+    while isinstance(command, click.Group):
+        name, inner, words = command.resolve_command(context, words)
+        assert inner is not None
+        command = inner
+        context = command.make_context(name, words, parent=context)
+        words = [*context._protected_args, *context.args]
+    assert words == []
 
 
 def error_line(result: Result, exit_code: int) -> str:
