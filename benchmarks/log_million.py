@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
@@ -126,17 +125,10 @@ def until_answer(path: Path, place: str) -> Taken:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
 
     def ask(out: IO[bytes]) -> None:
-        out.readline()
-        while True:
-            try:
-                with urllib.request.urlopen(request) as answer:
-                    while answer.readline().strip():
-                        pass
-                return
-            except urllib.error.HTTPError:
-                raise
-            except OSError:
-                time.sleep(0.01)
+        out.readline()  # It is said when it listens.
+        with urllib.request.urlopen(request) as answer:
+            while answer.readline().strip():
+                pass
 
     serve = ["serve", "--provider", "http://127.0.0.1:9/v1", "--log", str(path), "--new-run"]
     return until([*serve, "--port", str(port)], ask)

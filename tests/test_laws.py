@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from graphlib import CycleError, TopologicalSorter
@@ -78,6 +79,9 @@ CATCHES_ALL = {
     "proxy/drive/worker.py": "what an agent's function raises",
 }
 """Where `except Exception` may end an error, and why. Elsewhere it may only pass it on."""
+
+DECLARATION = re.compile(r"^(?:async )?(?:function|const|let)\*? (\w+)", re.MULTILINE)
+"""What a script declares in the scope that it shares."""
 
 HEAVY = {"aiohttp", "jieba", "jsonschema", "numpy", "openai", "referencing", "scipy", "sqlite_utils"}
 """Libraries that would make every help text slow."""
@@ -323,3 +327,18 @@ def test_every_command_in_the_table_is_there_under_its_name() -> None:
     assert {name: root.main.get_command(context, name).name for name in root.COMMANDS} == {
         name: name for name in root.COMMANDS
     }
+
+
+@pytest.mark.parametrize("page", ["scoring/page/assets/report", "proxy/ui/assets"])
+def test_scripts_that_share_a_scope_declare_each_name_once(page: str) -> None:
+    """A second function of a name would take the place of the first, and nobody would be told."""
+    scripts = [*ROOT.glob("scoring/page/assets/components/*.js"), *(ROOT / page).glob("*.js")]
+    declared = [
+        name
+        for script in scripts
+        for name in re.findall(
+            r"^(?:async )?(?:function|const|let)\*? (\w+)", script.read_text("utf-8"), re.M
+        )
+    ]
+    assert len(declared) > 50
+    assert [name for name, count in Counter(declared).items() if count > 1] == []

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "vega-interpreter.js")
-"""Libraries in the order in which they need each other; those that are not there are left out."""
+VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-interpreter.js")
+"""Libraries in the order in which they need each other."""
 
 LAST = "main.js"
 """The file of a folder that comes after its others: it calls what they define."""
@@ -29,7 +29,7 @@ class Look:
 def report_look() -> Look:
     """The style, the script and the skeleton of the report."""
     assets = _assets()
-    vendor = [it for name in VENDOR if (it := assets / "vendor" / name).is_file()]
+    vendor = [assets / "vendor" / name for name in VENDOR]
     own = [*_sorted(assets / "components", ".js"), *_sorted(assets / "report", ".js")]
     css = [*_sorted(assets, ".css"), *_sorted(assets / "report", ".css")]
     script = "\n".join([*map(_text, vendor), _enclosed(own)])

@@ -3,6 +3,7 @@ Vega-Lite specifications of the charts. Data are plain rows; colours are those o
 
 rateLines(rows, {x, series, dash})     rates with intervals along an ordinal axis
 heatMap(rows, {columns, lines})        rates by two groups, written into the cells
+colourOf(series), lineAxis(lines)      what several charts have in common
 */
 
 const RATE_AXIS = {
@@ -22,6 +23,27 @@ function seriesScale(series) {
 
 function spread(series) {
   return series.length > 1 ? { field: "series", type: "nominal", sort: series, scale: { padding: 0.4 } } : undefined;
+}
+
+function colourOf(series) {
+  return {
+    field: "series",
+    type: "nominal",
+    sort: series,
+    scale: seriesScale(series),
+    legend: seriesLegend(series),
+  };
+}
+
+function lineAxis(lines, labelLimit) {
+  return {
+    field: "line",
+    type: "nominal",
+    sort: lines,
+    scale: { domain: lines },
+    title: null,
+    axis: { domain: false, ticks: false, labelLimit },
+  };
 }
 
 function rateLines(rows, { x, series, dash, xTitle }) {
@@ -52,13 +74,7 @@ function rateLines(rows, { x, series, dash, xTitle }) {
         scale: { domain: [-0.45, x.length - 0.55], nice: false, zero: false },
         axis,
       },
-      color: {
-        field: "series",
-        type: "nominal",
-        scale: seriesScale(series),
-        legend: seriesLegend(series),
-        sort: series,
-      },
+      color: colourOf(series),
       tooltip: [
         { field: "series", title: "" },
         { field: "where", title: " " },
@@ -113,13 +129,7 @@ function heatMap(rows, { columns, lines, width }) {
         scale: { domain: columns },
         axis: { orient: "top", domain: false, ticks: false, ...labels },
       },
-      y: {
-        field: "line",
-        type: "nominal",
-        title: null,
-        scale: { domain: lines },
-        axis: { domain: false, ticks: false, labelLimit: 130 },
-      },
+      y: lineAxis(lines, 130),
     },
     layer: [
       {

@@ -12,14 +12,7 @@ function stackedCounts(rows, { lines, parts }) {
     data: { values: rows },
     height: { step: lines.length > 3 ? 30 : 40 },
     encoding: {
-      y: {
-        field: "line",
-        type: "nominal",
-        sort: lines,
-        scale: { domain: lines },
-        title: null,
-        axis: { domain: false, ticks: false, labelLimit: 150 },
-      },
+      y: lineAxis(lines, 150),
       x: {
         field: "count",
         type: "quantitative",
@@ -61,14 +54,7 @@ function ratioDots(rows, { lines, series }) {
     data: { values: rows },
     height: { step: 26 + 14 * (Math.min(series.length, 6) - 1), for: "position" },
     encoding: {
-      y: {
-        field: "line",
-        type: "nominal",
-        sort: lines,
-        scale: { domain: lines },
-        title: null,
-        axis: { domain: false, ticks: false, labelLimit: 200 },
-      },
+      y: lineAxis(lines, 200),
     },
     layer: [
       {
@@ -86,13 +72,7 @@ function ratioDots(rows, { lines, series }) {
             scale: { domain: [Math.min(0.8, ...rows.map(row => row.value)), most], nice: true, zero: false },
             axis: { format: ".2~f", tickCount: 6 },
           },
-          color: {
-            field: "series",
-            type: "nominal",
-            sort: series,
-            scale: seriesScale(series),
-            legend: seriesLegend(series),
-          },
+          color: colourOf(series),
           ...(series.length > 1
             ? { yOffset: { field: "series", type: "nominal", sort: series, scale: { padding: 0.3 } } }
             : {}),
@@ -122,13 +102,7 @@ function quartiles(rows, { series, title, format }) {
     height: 120,
     encoding: {
       x: { field: "x", type: "ordinal", title: "steps above the least", axis: { labelAngle: 0, grid: false } },
-      color: {
-        field: "series",
-        type: "nominal",
-        sort: series,
-        scale: seriesScale(series),
-        legend: seriesLegend(series),
-      },
+      color: colourOf(series),
       tooltip: [
         { field: "series", title: "" },
         { field: "told", title: " " },
@@ -150,14 +124,7 @@ function gainsAndLosses(rows, { lines }) {
     data: { values: rows },
     height: { step: 28 },
     encoding: {
-      y: {
-        field: "line",
-        type: "nominal",
-        sort: lines,
-        scale: { domain: lines },
-        title: null,
-        axis: { domain: false, ticks: false, labelLimit: 150 },
-      },
+      y: lineAxis(lines, 150),
       x: {
         field: "count",
         type: "quantitative",
