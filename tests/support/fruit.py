@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shlex
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 
-from scenarios import BUNDLED, LABELS, load
-from scenarios.mutations import reference_replies
-from scenarios.packs import packs
-from scenarios.record_schema import record_schema
-from scoring.scenarios_balance import SHAPES
-from scoring.scenarios_cli import judges_of, scenarios
-from scoring.scenarios_text import json_text
+from scenarios import load
+from scoring.scenarios_cli import scenarios
 
 IDS = [scenario.id for scenario in load(["bundled"])[0].scenarios]
 
