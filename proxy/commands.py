@@ -170,8 +170,9 @@ async def _serve(settings: Settings, lent: Lent | None) -> None:
 
 def _closing_words(log: Path, *, played: bool = True) -> str:
     """Where the log is, and what to do with it."""
-    command = f"{program()} {'score' if played else 'tail'} {shlex.quote(str(log))}"
-    return f"Log: {log}\n{'Score' if played else 'Look at'} it: {command}"
+    commands = {"Score it": "score", "Look at it": "report"} if played else {"Look at it": "tail"}
+    lines = [f"{what}: {program()} {command} {shlex.quote(str(log))}" for what, command in commands.items()]
+    return "\n".join([f"Log: {log}", *lines])
 
 
 def _agent_hint(settings: Settings, base_url: str) -> str:

@@ -444,9 +444,10 @@ def drive(*more: str) -> Result:
 def test_drive_says_first_and_last_where_its_log_is_and_score_takes_it() -> None:
     played = drive()
     [log] = Path("runs").glob("*.db")
-    first, *_, place, score = played.stdout.splitlines()
+    first, *_, place, score, look = played.stdout.splitlines()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d-\d{4}-bundled\.db", log.name)
-    assert (first, place, score.split()[-2:]) == (f"Log: {log}", f"Log: {log}", ["score", str(log)])
+    assert (first, place) == (f"Log: {log}", f"Log: {log}")
+    assert [line.split()[-2:] for line in (score, look)] == [["score", str(log)], ["report", str(log)]]
     scored = run("score")
     assert scored.stderr == f"{log}: the newest log in ./runs\n"
     assert scored.stdout == run("score", log).stdout
@@ -480,6 +481,7 @@ async def test_serve_says_first_and_last_where_its_log_is(folder: Path) -> None:
     async with process("serve", "--scenarios", "bundled", env=env) as serving:
         assert await serving.stop() == 0
     [log] = Path("runs").glob("*.db")
-    first, *_, place, score = serving.said.decode().splitlines()
+    first, *_, place, score, look = serving.said.decode().splitlines()
     assert (first, place) == (f"Log: {log}", f"Log: {log}")
     assert score.endswith(f"score {log}")
+    assert look.endswith(f"report {log}")
