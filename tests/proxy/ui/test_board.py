@@ -265,4 +265,4 @@ async def test_the_stream_ends_when_the_proxy_stops(provider: Any, tmp_path: Pat
     with pytest.raises(AssertionError, match="the stream ended"):
         await board.once(lambda it: False)
     await watched.__aexit__(None, None, None)
-    assert threads() == []
+    await until(lambda: threads() == [])
