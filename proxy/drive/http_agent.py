@@ -25,7 +25,7 @@ from proxy.drive.agent import (
     AgentUnusable,
 )
 from proxy.log.redaction import scrub
-from proxy.tail.text import one_line
+from proxy.terminal.text import one_line
 from proxy.wire.endpoint import display_url
 
 CHAT_PATH = "/chat/completions"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from proxy.drive.states import SessionState, TaskState
 from proxy.drive.tally import Tally, is_right, time_left
-from proxy.tail.text import count, duration, padded, seconds_text
 from proxy.terminal.look import Look
+from proxy.terminal.text import count, duration, padded, seconds_text
 from scenarios.text import counted, visible
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from proxy.tail.messages import calls_of, text_of
-from proxy.tail.text import duration, moment, one_line, padded, visible_json
+from proxy.terminal.text import duration, moment, one_line, padded, visible_json
 from scenarios.text import visible, width
 
 if TYPE_CHECKING:

@@ -90,8 +90,8 @@ def tail(
     """
     from proxy.log.errors import LogError
     from proxy.tail.follow import Wanted
-    from proxy.tail.text import parse_since
     from proxy.tail.view import Options, PipeClosed, forget_stdout, leave_line_clean, show
+    from proxy.terminal.text import parse_since
     from scenarios.text import visible
 
     try:

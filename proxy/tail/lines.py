@@ -26,7 +26,7 @@ from proxy.tail.events import (
     Verdict,
 )
 from proxy.tail.summary import SessionSummary, TaskSummary
-from proxy.tail.text import count, seconds_text
+from proxy.terminal.text import count, seconds_text
 
 SERVED, REDUNDANT = "served", "redundant"
 _CONFIG = ("mode", "provider", "model", "history", "tools", "on_mismatch")

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from datetime import date, tzinfo
 
 from proxy.tail.lines import RULES, Line, Told, cost_text, place_text
-from proxy.tail.text import moment, one_line, padded, wrapped
 from proxy.terminal.look import Look
+from proxy.terminal.text import moment, one_line, padded, wrapped
 from scenarios.text import visible, width
 
 KIND_COLUMNS = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from proxy.tail.text import fitted
+from proxy.terminal.text import fitted
 
 RESET = "\x1b[0m"
 CODES = {

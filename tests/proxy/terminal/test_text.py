@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.tail.text import (
+from proxy.terminal.text import (
     count,
     duration,
     moment,
