@@ -70,7 +70,7 @@ class _Choice:
     def add(self, choice: dict[str, Any]) -> None:
         for key, value in choice.items():
             if key == "logprobs" and isinstance(value, dict):
-                _extend(self.fields.setdefault("logprobs", {}), value)
+                self.fields[key] = _extended(self.fields.get(key), value)
             elif value is not None and key not in ("index", "delta", "message"):
                 self.fields[key] = value
         # A few servers put the whole message into one chunk.
@@ -161,7 +161,8 @@ class _Call:
 
     def _add_custom(self, value: dict[str, Any]) -> None:
         """A custom call, which has its input in the place of arguments."""
-        custom = self._fields.setdefault("custom", {})
+        before = self._fields.get("custom")
+        custom = self._fields["custom"] = before if isinstance(before, dict) else {}
         for key, it in value.items():
             grows = key == "input" and isinstance(it, str) and isinstance(custom.get(key), str)
             if grows or it not in (None, "") or key not in custom:
@@ -211,9 +212,13 @@ def _is_json(text: object) -> bool:
     return True
 
 
-def _extend(target: dict[str, Any], more: dict[str, Any]) -> None:
+def _extended(before: object, more: dict[str, Any]) -> dict[str, Any]:
+    """Lists go on where they were; whatever else comes takes the place of what was there."""
+    found = dict(before) if isinstance(before, dict) else {}
     for key, value in more.items():
         if isinstance(value, list):
-            target[key] = [*(target.get(key) or ()), *value]
+            old = found.get(key)
+            found[key] = [*old, *value] if isinstance(old, list) else value
         elif value is not None:
-            target[key] = value
+            found[key] = value
+    return found

@@ -180,6 +180,15 @@ def test_logprobs_are_joined():
     assert whole["choices"][0]["logprobs"] == {"content": [1, 2]}
 
 
+@pytest.mark.parametrize("odd", ["x", {"content": 5}, {"content": {"a": 1}}, [1]])
+def test_logprobs_of_the_wrong_kind_are_replaced_by_those_that_follow(odd: Any):
+    whole = fold(
+        {"choices": [{"index": 0, "delta": {"content": "a"}, "logprobs": odd}]},
+        {"choices": [{"index": 0, "delta": {"content": "b"}, "logprobs": {"content": [2]}}]},
+    )
+    assert whole["choices"][0]["logprobs"] == {"content": [2]}
+
+
 def test_content_parts_in_a_delta_are_joined_as_text():
     assert (
         message(delta(content=[{"type": "text", "text": "a"}, {"type": "image"}]), delta(content="b"))[
@@ -246,4 +255,13 @@ def test_the_input_of_a_custom_call_grows_like_arguments():
     ]
     assert message(*(delta(tool_calls=[part]) for part in parts))["tool_calls"] == [
         {"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}
+    ]
+
+
+@pytest.mark.parametrize("odd", ["x", 5, [1], True])
+def test_a_custom_call_that_was_no_object_at_first_is_the_object_that_follows(odd: Any):
+    custom = {"name": "sh", "input": "ls"}
+    parts = [{"index": 0, "id": "c1", "type": "custom", "custom": it} for it in (odd, custom)]
+    assert message(*(delta(tool_calls=[part]) for part in parts))["tool_calls"] == [
+        {"id": "c1", "type": "custom", "custom": custom}
     ]
