@@ -1,0 +1,75 @@
+"""Our proxy beside others, in shuffled rounds on one machine: latency, throughput, streams (../README.md)."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from contenders import CONTENDERS, Contender
+from machine import BenchmarkError, raise_priority
+from results import values_of
+from tables import report
+from windows import Bench, Window, bench
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Windows of each kind.")
+@click.option("--seconds", default=2.0, show_default=True, help="How long a window is.")
+@click.option("--only", metavar="NAMES", help="These contenders, with commas between them.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all windows here.")
+def main(rounds: int, seconds: float, only: str | None, json_file: Path | None) -> None:
+    """Measure proxies side by side and check the targets."""
+    chosen = _chosen(only)
+    if not raise_priority():
+        click.echo("Not root, so without a raised priority: other work disturbs more.", err=True)
+    with bench(seconds) as it:
+        windows = _rounds(it, chosen, rounds)
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(window) for window in windows]), encoding="utf-8")
+    click.echo(report(values_of(windows), [contender.name for contender in chosen]))
+
+
+def _chosen(only: str | None) -> list[Contender]:
+    """Those asked for that are here; says which are not, and why."""
+    names = {contender.name for contender in CONTENDERS}
+    wanted = names if only is None else {name.strip() for name in only.split(",")}
+    if unknown := wanted - names:
+        raise click.UsageError(
+            f"no such contender: {', '.join(sorted(unknown))}; there are {', '.join(names)}"
+        )
+    asked = [contender for contender in CONTENDERS if contender.name in wanted]
+    for contender in asked:
+        if reason := contender.missing():
+            click.echo(f"Left out: {contender.name}: {reason}", err=True)
+    return [contender for contender in asked if not contender.missing()]
+
+
+def _rounds(it: Bench, chosen: Sequence[Contender], rounds: int) -> list[Window]:
+    """The windows of all rounds. A contender that fails is left out from then on, and said to be."""
+    windows: list[Window] = []
+    left = list(chosen)
+    for number in range(1, rounds + 1):
+        for contender in random.sample(left, len(left)):
+            try:
+                measured = it.measure(contender)
+            except BenchmarkError as exc:
+                click.echo(f"Left out from now on: {contender.name}: {exc}", err=True)
+                left.remove(contender)
+                continue
+            windows += measured
+            alone = measured[0]
+            click.echo(
+                f"round {number} {contender.name:<14} {alone.seen.answer[0]:>8.0f} us  "
+                f"{measured[1].seen.count / measured[1].seen.seconds:>8.0f} req/s  "
+                f"foreign {max(window.foreign for window in measured):.2f}",
+                err=True,
+            )
+    return windows
+
+
+if __name__ == "__main__":
+    main()
