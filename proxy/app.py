@@ -81,12 +81,19 @@ class Agents:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The boundary: whatever goes wrong with a request ends here, written down."""
         visit = Visit(request, find_address(request))
+        if self._journal.log.failed is not None:
+            # Nothing passes unrecorded; and this tries whether the log can be written again.
+            await self._journal.log.commit()
         try:
             return await self._route(visit)
         except ApiError as exc:
             await self._refuse(visit, exc)
             raise
-        except (LogError, web.HTTPException):
+        except LogError:
+            if visit.exchange_id is not None:
+                self._journal.log.put(self._journal.unrecorded(visit.exchange_id))
+            raise
+        except web.HTTPException:
             raise
         except Exception as exc:
             _log.exception("a request could not be served: this is a fault of the proxy")

@@ -60,9 +60,11 @@ class Giving:
         except ApiError as exc:
             return await self._fail(error_response(exc), "proxy_error", exc.code or exc.type, exc.message)
         except LogError:
+            player.deliveries.fail(turn, 503)
             if connection.begun is None:
                 raise
-            return connection.fail(web.Response(status=500))
+            self._journal.log.put(self._journal.unrecorded(exchange_id))
+            return connection.fail(web.Response(status=503))
         except (ConnectionError, asyncio.CancelledError) as exc:
             if not self._recorded:
                 self._journal.log.put(self._journal.left(exchange_id))

@@ -15,6 +15,9 @@ from proxy.wire.chat import read_message, summary
 
 Body = dict[str, Any]
 
+LOG_FAILED = "log_failed"
+"""The error code of requests that could not be recorded."""
+
 
 class Log(Protocol):
     """Where rows go: `put` never waits, `commit` returns when all put so far is durable.
@@ -182,6 +185,26 @@ class Journal:
             time_to_first_chunk=None,
             error_type=error_type,
             error=error,
+        )
+
+    def unrecorded(self, exchange_id: str) -> ExchangeFinish:
+        """The row that ends an exchange whose own could not be written, for when one can be again."""
+        return self.failed(
+            exchange_id,
+            "proxy_error",
+            status=503,
+            error_type=LOG_FAILED,
+            error="the log could not be written, so the answer was not given",
+        )
+
+    def unsent(self, exchange_id: str) -> ExchangeFinish:
+        """The row that ends a provider exchange that came to nothing before it was sent."""
+        return self.failed(
+            exchange_id,
+            "proxy_error",
+            status=None,
+            error_type="not_sent",
+            error="the request was not sent to the provider",
         )
 
     def left(self, exchange_id: str) -> ExchangeFinish:

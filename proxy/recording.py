@@ -8,10 +8,11 @@ from dataclasses import replace
 from aiohttp import web
 
 from proxy.journal import Journal
+from proxy.log.errors import LogError
 from proxy.log.redaction import allowed_headers
 from proxy.log.rows import ExchangeFinish
 from proxy.provider import Forwarded, Provider, ProviderFailure
-from proxy.respond import error_response
+from proxy.respond import break_off, error_response
 from proxy.wire.answer import AnswerReader, Failure
 from proxy.wire.chat import read_message, summary
 from proxy.wire.errors import PROVIDER_ERROR, ApiError
@@ -44,6 +45,8 @@ class Recorder:
         chat = asked == f"POST {CHAT_PATH}"
         passing: _Passing | None = None
         try:
+            # What is not in the log must not reach the provider.
+            await self._journal.log.commit()
             async with self._provider.forward(request.method, path, _headers(request, key), raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")
                 responses = ResponsesReader(background=True) if asked == f"POST {RESPONSES_PATH}" else None
@@ -78,6 +81,13 @@ def _headers(request: web.Request, key: str | None) -> list[tuple[str, str]]:
     return kept if key is None else [*kept, ("Authorization", f"Bearer {key}")]
 
 
+async def _begun(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    """The answer, its head sent: not before there is something to say, lest an error be said."""
+    if not response.prepared:
+        await response.prepare(request)
+    return response
+
+
 class _Passing:
     """One answer on its way from the provider to the agent."""
 
@@ -96,18 +106,23 @@ class _Passing:
         response = web.StreamResponse(status=self._forwarded.status, headers=self._forwarded.headers)
         cut: Failure | None = None
         try:
-            await response.prepare(request)
-            cut, held = await self._copy(response)
+            cut, held = await self._copy(request, response)
             self._recorded = True
             await self._journal.log.commit(self._finish(cut))
             if cut is not None:
                 # The agent must see a broken answer as broken, and all that came of it.
+                await _begun(request, response)
                 if request.transport is not None:
                     request.transport.close()
                 return response
-            await response.write(held)
+            await (await _begun(request, response)).write(held)
             await response.write_eof()
             self._journal.delivered(self._id)
+        except LogError:
+            if not response.prepared:
+                raise
+            self._journal.log.put(self._journal.unrecorded(self._id))
+            break_off(request)
         except (ConnectionError, asyncio.CancelledError) as exc:
             if not self._recorded:
                 self._journal.log.put(self._finish(None, gone=True))
@@ -115,21 +130,22 @@ class _Passing:
                 raise
         return response
 
-    async def _copy(self, response: web.StreamResponse) -> tuple[Failure | None, bytes]:
+    async def _copy(self, request: web.Request, response: web.StreamResponse) -> tuple[Failure | None, bytes]:
         """Copies all but what ends the answer: that must wait until the row is written."""
         held = b""
         try:
             async for chunk in self._forwarded.chunks(lambda: self._reader.done):
                 if self._first is None:
-                    self._first = self._journal.now() - self._began
+                    # The clock may be set back meanwhile.
+                    self._first = max(0.0, self._journal.now() - self._began)
                 self._reader.feed(chunk)
                 if held:
-                    await response.write(held)
+                    await (await _begun(request, response)).write(held)
                     held = b""
                 if self._reader.done or not self._reader.is_stream:
                     held = chunk
                 else:
-                    await response.write(chunk)
+                    await (await _begun(request, response)).write(chunk)
         except ProviderFailure as exc:
             return exc.failure, b""
         return None, held

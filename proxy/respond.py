@@ -67,8 +67,9 @@ class Connection:
         return response
 
 
-def error_response(error: ApiError) -> web.Response:
-    headers = {**error.headers, "x-should-retry": "false"}
+def error_response(error: ApiError, *, again: bool = False) -> web.Response:
+    """`again`: the same request may be served a little later."""
+    headers = {**error.headers, "x-should-retry": "true" if again else "false"}
     return web.json_response(error.body, status=error.status, headers=headers)
 
 

@@ -149,6 +149,8 @@ class ResponsesApi:
         """Answers a call on the side with what the provider says to `body`, its chat request."""
         recorded = False
         try:
+            # What is not in the log must not reach the provider.
+            await self._journal.log.commit()
             asking = self._provider.complete(
                 body, key=key, headers=dict(request.headers), query=request.rel_url.raw_query_string
             )
@@ -168,7 +170,8 @@ class ResponsesApi:
         except LogError:
             if connection.begun is None:
                 raise
-            return connection.fail(web.Response(status=500))
+            self._journal.log.put(self._journal.unrecorded(exchange_id))
+            return connection.fail(web.Response(status=503))
         except (ConnectionError, asyncio.CancelledError) as exc:
             if not recorded:
                 self._journal.log.put(self._journal.left(exchange_id))

@@ -9,6 +9,7 @@ a power cut, SQLite's `synchronous=NORMAL` keeps the file whole but may lose the
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import queue
 import threading
@@ -35,6 +36,19 @@ __all__ = ["LogError", "LogWriter"]
 Waiter = Callable[[LogError | None], None]
 
 
+RETRY_S = 5.0
+"""How often a log that cannot be written is tried while nobody asks for it."""
+
+_REASONS = {
+    "disk is full": "the disk is full: make room",
+    "is locked": "another program has locked it: let that end",
+    "readonly": "it is read-only: give write permission",
+}
+"""What SQLite's messages mean, and what helps."""
+
+_log = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """The rows of one call: written all in one transaction, or not at all."""
@@ -42,14 +56,20 @@ class _Call:
     rows: tuple[Row, ...]
     secrets: tuple[str, ...]
     waiter: Waiter | None = None
+    is_awaited: Callable[[], bool] = lambda: False
+    """Is whoever waits still there to be told?"""
 
 
 class LogWriter:
     """Writes rows to a log. May be used from any thread and any event loop.
 
-    After a row could not be written and nobody was told, or after SQLite failed (disk
-    full), the writer is `failed`: every further call raises LogError, because traffic
-    must not go on unrecorded.
+    While SQLite cannot write (the disk is full, another program has locked the log), the
+    writer is `failed`, and whoever waits for rows is told so; their rows are given up. Rows that nobody
+    waits for are kept, in their order, since what follows builds upon them. All is tried again with each
+    further call, and every RETRY_S seconds.
+
+    After a row that cannot be was handed over and nobody was told, the writer is `failed` for good:
+    every further call raises LogError, because traffic must not go on unrecorded.
     """
 
     def __init__(self, path: Path, store: Store) -> None:
@@ -59,6 +79,8 @@ class LogWriter:
         self._gate = threading.Lock()
         self._closed = False
         self._failure: LogError | None = None
+        self._lost: LogError | None = None
+        self._kept: list[_Call] = []
         self._secrets: tuple[str, ...] = ()
         self._forms: tuple[str, ...] = ()
         self._checkpoints = Checkpoints(path)
@@ -73,8 +95,8 @@ class LogWriter:
 
     @property
     def failed(self) -> LogError | None:
-        """Why nothing can be written any more; None while all is well."""
-        return self._failure
+        """Why nothing can be written now; None while all is well."""
+        return self._lost or self._failure
 
     def hide(self, secret: str) -> None:
         """Mask this key or token in whatever is handed over from now on. Call it at each use."""
@@ -87,7 +109,7 @@ class LogWriter:
                 self._forms = forms(self._secrets)
 
     def put(self, *rows: Row) -> None:
-        """Hand rows over, without waiting. Raises LogError if the log is closed or has failed.
+        """Hand rows over, without waiting. Raises LogError if the log is closed or has failed for good.
 
         They are turned into text later, in the writer's thread: what they hold must not
         be changed any more.
@@ -97,8 +119,8 @@ class LogWriter:
     async def commit(self, *rows: Row) -> None:
         """Hand rows over and wait until they, and all handed over before, are committed.
 
-        Raises LogError if these rows were not written. A cancelled caller does not take
-        its rows back.
+        Raises LogError if these rows were not written, and will not be. A cancelled caller does
+        not take its rows back.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -109,13 +131,13 @@ class LogWriter:
             except RuntimeError:
                 return  # the loop was closed: nobody waits any more
 
-        self._hand_over(rows, tell)
+        self._hand_over(rows, tell, lambda: not future.cancelled())
         await future
 
     def commit_blocking(self, *rows: Row) -> None:
         """As `commit`, for callers without an event loop."""
         future: Future[None] = Future()
-        self._hand_over(rows, lambda error: _settle(future, error))
+        self._hand_over(rows, lambda error: _settle(future, error), lambda: True)
         future.result()
 
     def close(self) -> None:
@@ -125,8 +147,8 @@ class LogWriter:
             if first:
                 self._queue.put(None)
         self._thread.join()
-        if first and self._failure is not None:
-            raise self._failure
+        if first and (failure := self.failed) is not None:
+            raise failure
 
     def __enter__(self) -> Self:
         return self
@@ -140,22 +162,24 @@ class LogWriter:
             if error is None:
                 raise
 
-    def _hand_over(self, rows: tuple[Row, ...], waiter: Waiter | None) -> None:
+    def _hand_over(
+        self, rows: tuple[Row, ...], waiter: Waiter | None, is_awaited: Callable[[], bool] = lambda: False
+    ) -> None:
         with self._gate:
-            if self._failure is not None:
-                raise LogError(str(self._failure))
+            if self._lost is not None:
+                raise LogError(str(self._lost))
             if self._closed:
                 raise LogError(f"{self.path}: the log is closed")
-            self._queue.put(_Call(rows, self._forms, waiter))
+            self._queue.put(_Call(rows, self._forms, waiter, is_awaited))
 
     def _work(self) -> None:
         """The thread: one transaction for all that is there, until told to stop."""
         running = True
         while running:
-            taken = [self._queue.get(), *(self._queue.get() for _ in range(self._queue.qsize()))]
+            taken = self._taken()
             calls = [call for call in taken if call is not None]
             running = len(calls) == len(taken)
-            if calls:
+            if calls or self._failure is not None:
                 self._write(calls)
         self._checkpoints.close()
         try:
@@ -163,20 +187,35 @@ class LogWriter:
         except Exception as error:
             self._fail(error)
 
-    def _write(self, calls: Sequence[_Call]) -> None:
-        if self._failure is not None:
-            _tell(calls, [self._failure] * len(calls))
+    def _taken(self) -> list[_Call | None]:
+        """What there is to do; nothing, if the log that has failed is to be tried again."""
+        try:
+            first = self._queue.get(timeout=None if self._failure is None else RETRY_S)
+        except queue.Empty:
+            return []
+        return [first, *(self._queue.get() for _ in range(self._queue.qsize()))]
+
+    def _write(self, new: Sequence[_Call]) -> None:
+        if self._lost is not None:
+            _tell(new, [self._lost] * len(new))
             return
+        calls = [*self._kept, *new]
         try:
             errors = self._transact(calls)
         except Exception as error:  # whatever it was, the callers must know that nothing was written
-            failure = self._fail(error)
             self._store.rollback()
-            _tell(calls, [failure] * len(calls))
+            failure, self._kept = self._fail(error), []
+            for call in calls:
+                if call.waiter is not None and call.is_awaited():
+                    call.waiter(failure)
+                else:
+                    self._kept.append(_Call(call.rows, call.secrets))
             return
+        self._kept = []
+        self._mend()
         for call, row_error in zip(calls, errors, strict=True):
             if row_error is not None and call.waiter is None:
-                self._fail(row_error)
+                self._lose(row_error)
         _tell(calls, errors)
 
     def _transact(self, calls: Sequence[_Call]) -> list[LogError | None]:
@@ -191,12 +230,26 @@ class LogWriter:
 
     def _fail(self, error: Exception) -> LogError:
         failure = error if isinstance(error, LogError) else self._failure_of(error)
-        with self._gate:
-            self._failure = self._failure or failure
+        if self._failure is None:
+            _log.error("%s: requests get 503 until it can be written again", failure)
+        self._failure = failure
         return failure
 
+    def _mend(self) -> None:
+        if self._failure is not None:
+            self._failure = None
+            _log.warning("%s: is written again, requests are served", self.path)
+
+    def _lose(self, error: LogError) -> None:
+        if self._lost is None:
+            _log.error("%s: nothing more is recorded, so requests get 503", error)
+        with self._gate:
+            self._lost = self._lost or error
+
     def _failure_of(self, error: Exception) -> LogError:
-        failure = LogError(f"{self.path}: cannot be written ({type(error).__name__}: {error})")
+        known = (said for sign, said in _REASONS.items() if sign in str(error))
+        reason = next(known, f"{type(error).__name__}: {error}")
+        failure = LogError(f"{self.path}: cannot be written ({reason})")
         failure.__cause__ = error
         return failure
 

@@ -203,7 +203,9 @@ async def test_a_lost_row_that_nobody_waits_for_stops_the_writer(path: Path) -> 
     assert logs.query(path, "SELECT count(*) FROM runs") == [(0,)]
 
 
-async def test_an_error_of_sqlite_fails_the_waiters_and_the_writer(path: Path) -> None:
+async def test_an_error_of_sqlite_fails_the_waiters_and_the_writer_until_it_can_write_again(
+    path: Path,
+) -> None:
     writer = LogWriter.open(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DROP TABLE exchanges")
@@ -216,9 +218,11 @@ async def test_an_error_of_sqlite_fails_the_waiters_and_the_writer(path: Path) -
     assert isinstance(results[1], LogError)
     assert writer.failed is not None
     with pytest.raises(LogError, match=r"log.db: cannot be written \(OperationalError: no such table"):
-        writer.put(logs.run("r2"))
-    with pytest.raises(LogError):
-        writer.close()
+        await writer.commit(logs.start("x2", None))
+    await writer.commit(logs.run("r2"))
+    assert writer.failed is None
+    writer.close()
+    assert logs.query(path, "SELECT id FROM runs") == [("r2",)]
 
 
 DISK_FULL = """
@@ -228,30 +232,42 @@ from proxy.log.writer import LogError, LogWriter
 
 writer = LogWriter.open(sys.argv[1])
 writer.commit_blocking(*logs.opened())
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+all_of_it = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, all_of_it[1]))
 try:
     for number in range(1000):
         writer.commit_blocking(logs.start(f"x{number}", body={"long": str(number) * 1000}))
         print(f"x{number}", flush=True)
 except LogError as error:
     print("failed:", error)
-try:
-    writer.put(logs.run("r2"))
-except LogError as error:
-    print("refused:", error)
+for number in range(3):
+    writer.put(logs.start(f"kept{number}", body={"long": str(number) * 300_000}))
+    try:
+        writer.commit_blocking(logs.start(f"refused{number}"))
+    except LogError as error:
+        print("refused:", error)
+resource.setrlimit(resource.RLIMIT_FSIZE, all_of_it)
+writer.commit_blocking(logs.start("after"))
+print("kept0\\nkept1\\nkept2\\nafter")
+writer.close()
 """
 
 
-def test_a_full_disk_is_an_error_and_what_was_committed_stays(path: Path) -> None:
+def test_a_full_disk_is_an_error_and_once_it_has_room_all_is_there_but_what_was_refused(path: Path) -> None:
     done = python(DISK_FULL, str(path))
     output, error = done.communicate()
 
-    *committed, failed, refused = output.splitlines()
-    assert failed.startswith(f"failed: {path}: cannot be written (OperationalError: ")
-    assert refused == failed.replace("failed", "refused")
-    assert error == ""
-    assert committed
-    assert ids(path) == committed
+    lines = output.splitlines()
+    [failed] = [line for line in lines if line.startswith("failed: ")]
+    assert failed == f"failed: {path}: cannot be written (OperationalError: disk I/O error)"
+    assert lines.count(failed.replace("failed", "refused")) == 3
+    assert error.splitlines() == [
+        f"{failed.removeprefix('failed: ')}: requests get 503 until it can be written again",
+        f"{path}: is written again, requests are served",
+    ]
+    written = [line for line in lines if ": " not in line]
+    assert len(written) > 4
+    assert ids(path) == written
 
 
 KILLED = """
