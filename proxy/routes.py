@@ -8,7 +8,7 @@ from aiohttp import web
 
 from proxy.app import Agents
 from proxy.control import Control
-from proxy.journal import Journal
+from proxy.journal import LOG_FAILED, Journal
 from proxy.log.errors import LogError
 from proxy.respond import error_response
 from proxy.ui.access import check_host, secure
@@ -47,9 +47,9 @@ def build_app(
 
 
 async def _healthz(request: web.Request) -> web.Response:
-    failure = request.app[JOURNAL].log.failed
-    if failure is not None:
-        raise ApiError(503, f"the log has failed: {failure}", SERVER_ERROR, "log_failed")
+    log = request.app[JOURNAL].log
+    if log.failed is not None:
+        await log.commit()
     return web.json_response({"status": "ok"})
 
 
@@ -61,7 +61,8 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     except ApiError as exc:
         return error_response(exc)
     except LogError as exc:
-        return error_response(ApiError(500, f"the log cannot be written: {exc}", SERVER_ERROR, "log_failed"))
+        fault = ApiError(503, f"nothing can be recorded: {exc}", SERVER_ERROR, LOG_FAILED)
+        return error_response(fault, again=True)
     except web.HTTPException as exc:
         if exc.status < 400:
             raise
