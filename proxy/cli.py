@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import click
 
 from proxy.command_line.values_cli import complete_ids, complete_scenarios
+from proxy.listen_cli import listen_options, listening
 from proxy.play_cli import finite, given_beside_proxy, log_of, play_config, play_options, warn_of
 
 if TYPE_CHECKING:
@@ -57,19 +58,14 @@ def scenarios_option(command: F) -> F:
 )
 @scenarios_option
 @play_options
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0 takes a free one."
-)
+@listen_options
 @click.option(
     "--new-run",
     is_flag=True,
     help="Begin a new run. Default: go on with the log's last run if it has the same configuration.",
 )
 @click.pass_obj
-def serve(
-    composition: Composition, /, files: tuple[str, ...], host: str, port: int, new_run: bool, **options: Any
-) -> None:
+def serve(composition: Composition, /, files: tuple[str, ...], new_run: bool, **options: Any) -> None:
     """Stand between agents and their LLM provider, and log every call.
 
     With --scenarios the proxy plays: an agent whose base URL is
@@ -84,12 +80,12 @@ def serve(
     from proxy.commands import run_serve
 
     _require_provider(options)
-    settings = _settings(files, host, port, options)
+    settings = listening(_settings(files, options), options)
     warn_of(settings)
     runs: RunChoice = "new" if new_run else "continue"
     with log_of(settings.log, files) as log:
         settings = replace(settings, log=log, runs=runs, token=os.environ.get("EVAL_TOKEN") or None)
-        run_serve(settings, composition.live_page())
+        run_serve(settings, composition.live_page(), options["token_env"])
 
 
 @click.command(
@@ -212,7 +208,7 @@ def drive(
         return
     _require_provider(options)
     files = files or (BUNDLED_WORD,)
-    settings = _settings(files, "127.0.0.1", 0, options)
+    settings = _settings(files, options)
     play = replace(settings.play, inject=inject)
     if play.echoes_agent and (choice.per == "turn" or "{turn}" in agent):
         raise click.UsageError(
@@ -274,7 +270,7 @@ def demo(composition: Composition, folder: Path) -> None:
     run_demo(folder, composition.score, composition.report)
 
 
-def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, Any]) -> Settings:
+def _settings(files: tuple[str, ...], options: dict[str, Any]) -> Settings:
     from proxy.settings import Settings
 
     return Settings(
@@ -284,8 +280,6 @@ def _settings(files: tuple[str, ...], host: str, port: int, options: dict[str, A
         language=options["language"],
         provider_key_env=options["provider_key_env"],
         model=options["model"],
-        host=host,
-        port=port,
         provider_retries=options["provider_retries"],
         provider_api=options["provider_api"],
         play=play_config(options),

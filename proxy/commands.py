@@ -91,9 +91,12 @@ class RemoteProxy:
     resume: bool = False
 
 
-def run_serve(settings: Settings, lent: Lent | None = None) -> None:
-    """Serves until SIGINT or SIGTERM; then finishes what runs and closes the log."""
-    _run(_serve(settings, lent))
+def run_serve(settings: Settings, lent: Lent | None = None, token_env: str | None = None) -> None:
+    """Serves until SIGINT or SIGTERM; then finishes what runs and closes the log.
+
+    `token_env` is where the user has the token of the agents, which is not shown.
+    """
+    _run(_serve(settings, lent, token_env))
 
 
 def run_drive(
@@ -145,7 +148,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         raise Infrastructure(f"{error.strerror or error} (--debug tells where)") from error
 
 
-async def _serve(settings: Settings, lent: Lent | None) -> None:
+async def _serve(settings: Settings, lent: Lent | None, token_env: str | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -159,7 +162,7 @@ async def _serve(settings: Settings, lent: Lent | None) -> None:
             f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"
         )
         if settings.scenarios:
-            click.echo(_agent_hint(settings, proxy.base_url))
+            click.echo(_agent_hint(settings, f"{proxy.base_url}{f'/t/${token_env}' if token_env else ''}"))
             click.echo(_control_hint(settings, proxy.token))
         if lent is not None:
             click.echo(f"Live page: {page_address(proxy, sys.stdout)}")

@@ -28,10 +28,13 @@ MAX_WAIT_S = 50.0
 
 
 class Control:
-    """Handlers of `/eval/...`."""
+    """Handlers of `/eval/...`. `prefix` stands before the paths that agents are given."""
 
-    def __init__(self, registry: Registry, token: str, run: dict[str, Any], log: Path) -> None:
+    def __init__(
+        self, registry: Registry, token: str, run: dict[str, Any], log: Path, prefix: str = ""
+    ) -> None:
         self._registry = registry
+        self._prefix = prefix
         self._log = log
         self._process = secrets.token_hex(4)
         self._stopping = asyncio.Event()
@@ -95,8 +98,8 @@ class Control:
         return web.json_response(
             {
                 "session": name,
-                "url": f"/s/{name}/v1",
-                "mcp_url": f"/s/{name}/mcp" if player.session.config.tools == "mcp" else None,
+                "url": f"{self._prefix}/s/{name}/v1",
+                "mcp_url": f"{self._prefix}/s/{name}/mcp" if player.session.config.tools == "mcp" else None,
                 "over": player.session.over,
                 "turn": player.turn,
                 "process": self._process,

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from proxy.admission import Admission
 from proxy.app import Agents
 from proxy.control import Control
 from proxy.journal import LOG_FAILED, Journal
 from proxy.log.errors import LogError
 from proxy.respond import error_response
-from proxy.ui.access import check_host, secure
+from proxy.ui.access import secure
 from proxy.ui.routes import LivePage
 from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
 
@@ -23,17 +24,19 @@ MAX_BODY = 1 << 30
 
 
 def build_app(
-    agents: Agents, control: Control | None, journal: Journal, page: LivePage, own_name: str | None
+    agents: Agents, control: Control | None, journal: Journal, page: LivePage, admission: Admission
 ) -> web.Application:
-    """`own_name` is what the proxy listens on if only this machine can reach it there."""
+    """`admission` says which requests are served at all."""
 
     @web.middleware
-    async def local(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if own_name is not None:
-            check_host(request, own_name)
+    async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse:
+        # By the route, not by the path: whatever leads to an agent's handler needs what agents need.
+        if request.match_info.handler == agents.handle:
+            return await handler(admission.admit_agent(request))
+        admission.check_owner(request)
         return await handler(request)
 
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors, local])
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors, admitted])
     app[JOURNAL] = journal
     app.on_response_prepare.append(secure)
     app.router.add_get("/healthz", _healthz)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from proxy.admission import Admission, known_names, why_no_token
 from proxy.app import Agents
 from proxy.control import Control
 from proxy.in_use import InUse, claimed
@@ -79,6 +80,7 @@ async def running(
         except ValueError as exc:
             raise StartError(str(exc)) from exc
         bound = stack.enter_context(_bound(settings))
+        admission = _admission(settings, bound)
         if settings.runs == "resume" and not settings.log.exists():
             raise StartError(f"{settings.log}: no such log, so no run to resume")
         log = stack.enter_context(LogWriter.open(settings.log, now=now))
@@ -91,7 +93,7 @@ async def running(
         # Whoever has the Run next finds in the log what was done here.
         stack.push_async_callback(log.commit)
         own_key = environ.get(DEFAULT_KEY_ENV) or None
-        for secret in filter(None, (key, own_key, *provider.endpoint.secrets)):
+        for secret in filter(None, (key, own_key, admission.token, *provider.endpoint.secrets)):
             log.hide(secret)
         if run.stored is None:
             log.put(run.row)
@@ -111,10 +113,10 @@ async def running(
             keep_alive=settings.keep_alive,
             own_key=own_key,
         )
-        control = None if registry is None else Control(registry, token, about, settings.log)
+        prefix = admission.prefix
+        control = None if registry is None else Control(registry, token, about, settings.log, prefix)
         page = LivePage(lent, settings.log, Live(run.row.id, now(), now), token)
-        own_name = settings.host if is_loopback(bound.getsockname()[0]) else None
-        app = build_app(agents, control, journal, page, own_name)
+        app = build_app(agents, control, journal, page, admission)
         url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)
@@ -128,6 +130,30 @@ def _token(settings: Settings) -> str:
             "EVAL_TOKEN has characters in it that no HTTP header carries: use letters, digits and ASCII signs"
         )
     return token or secrets.token_urlsafe(24)
+
+
+def _admission(settings: Settings, bound: socket.socket) -> Admission:
+    """Whom the proxy lets in, listening there. Raises StartError for tokens that keep nobody out."""
+    is_local, token = is_loopback(bound.getsockname()[0]), settings.agent_token
+    if token is None and not is_local:
+        raise StartError(
+            f"--host {settings.host} lets other machines in: give --token-env NAME, the name of an "
+            "environment variable with a token that agents must show, or listen on 127.0.0.1"
+        )
+    reason = None if token is None else why_no_token(token)
+    if reason:
+        raise StartError(f"the token of --token-env {reason}: take what `openssl rand -hex 16` prints")
+    if token is not None and token == settings.token:
+        raise StartError(
+            "the token of --token-env is the one in EVAL_TOKEN, with which an agent could look its task up: "
+            "choose another"
+        )
+    if not is_local and settings.token and (reason := why_no_token(settings.token.strip())):
+        raise StartError(
+            f"--host {settings.host} lets other machines in, and EVAL_TOKEN {reason}: take what "
+            "`openssl rand -hex 16` prints, or leave it out"
+        )
+    return Admission(known_names(settings.host, settings.allowed_hosts), is_local, token)
 
 
 def _registry(

@@ -69,6 +69,8 @@ class Settings:
     variable that holds the provider's key; None means the agent's own key is passed on.
     `provider_api` is what it speaks. `resume_run` is the one Run to resume. `agent` is what drives
     the agent, for the record. `token` opens the control API; None makes one up.
+    `agent_token` is what agents must show; where other machines can reach the proxy there must be
+    one. `allowed_hosts` are further names by which it may be asked.
     `keep_alive` is in seconds: how long the first byte is put off and how often a sign of
     life follows; `abandon_after` how long a provider request outlives its agent.
     """
@@ -88,6 +90,8 @@ class Settings:
     runs: RunChoice = "new"
     resume_run: str | None = None
     token: str | None = None
+    agent_token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
     keep_alive: float = 5.0
     abandon_after: float = 5.0
 

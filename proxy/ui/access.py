@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import hmac
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from proxy.wire.errors import AUTHENTICATION, ApiError
-
-GUARDED = ("/ui", "/eval")
-"""What is only served under a name of this machine, where only this machine is listened to."""
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -27,7 +23,6 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 
-_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _REFUSED = (
     "the live page needs the proxy's token: open the address that the proxy printed on its terminal, "
     "or paste the token (EVAL_TOKEN, if that is set)"
@@ -41,25 +36,6 @@ def is_loopback(host: str) -> bool:
 
 def is_below(path: str, *roots: str) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
-
-
-def check_host(request: web.Request, own_name: str) -> None:
-    """Refuses a name that stands for this machine only by somebody else's DNS. Raises ApiError.
-
-    `own_name` is what the proxy was told to listen on.
-    """
-    if not is_below(request.path, *GUARDED):
-        return
-    try:
-        name = urlsplit(f"//{request.headers.get('Host', '')}").hostname
-    except ValueError:
-        name = None
-    if name not in _LOCAL_NAMES | {own_name.lower()}:
-        raise ApiError(
-            421,
-            "this proxy listens to this machine alone: ask for 127.0.0.1 or localhost, and its port",
-            code="foreign_host",
-        )
 
 
 async def secure(request: web.Request, response: web.StreamResponse) -> None:
