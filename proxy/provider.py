@@ -20,7 +20,8 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from proxy.provider_errors import READ_ERRORS, explain
+from proxy.limits import LIMITS, shown
+from proxy.provider_errors import READ_ERRORS, AnswerTooLong, explain
 from proxy.provider_reply import DONE_GRACE, Answer, Reply, headers_of
 from proxy.wire.answer import Failure
 from proxy.wire.chat import dump_json
@@ -61,7 +62,10 @@ class ProviderFailure(Exception):
 class Forwarded:
     """An answer being passed on. `headers` may go to the agent as they are."""
 
-    def __init__(self, response: aiohttp.ClientResponse, explain: Callable[[BaseException], Failure]) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, explain: Callable[[BaseException], Failure], limit: int
+    ) -> None:
+        self._limit = limit
         self.status = response.status
         self.headers = CIMultiDict(headers_of(response))
         self._response = response
@@ -73,12 +77,16 @@ class Forwarded:
         Once `over` says that all of it is here, a connection that ends badly, or not soon, is
         an end like any other.
         """
+        size = 0
         try:
             while True:
                 async with asyncio.timeout(DONE_GRACE if over() else None):
                     chunk = await self._response.content.readany()
                 if not chunk:
                     return
+                size += len(chunk)
+                if size > self._limit:
+                    raise AnswerTooLong(shown(self._limit))
                 # An error of the reader of this iterator never enters here: the
                 # `yield` would have to be resumed by `athrow`, which `async for` does not do.
                 yield chunk
@@ -93,7 +101,8 @@ class Provider:
     `key` is the provider's own key and takes the place of whatever agents send. `api` is what
     it is asked over; callers of `complete` speak chat completions with either.
     `connect_timeout` and `read_timeout` (seconds of silence) bound the parts of a
-    request; nothing bounds the whole. Raises ValueError for a URL or key of no use.
+    request; nothing bounds the whole. Of an answer `answer_limit` bytes are read at most.
+    Raises ValueError for a URL or key of no use.
     """
 
     def __init__(
@@ -104,6 +113,7 @@ class Provider:
         api: Api = "chat",
         connect_timeout: float = 30.0,
         read_timeout: float = 600.0,
+        answer_limit: int = LIMITS.answer,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -119,6 +129,7 @@ class Provider:
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout, sock_read=read_timeout
         )
+        self._answer_limit = answer_limit
         self._wall = wall
         self._monotonic = monotonic
         self._session: aiohttp.ClientSession | None = None
@@ -169,7 +180,7 @@ class Provider:
         path = f"{self.path}?{query}" if query else self.path
         responses = ResponsesReader(legacy=speaks_legacy(body)) if self.api == "responses" else None
         raw = dump_json(body if responses is None else to_responses(body))
-        reply = Reply(bool(body.get("stream")), responses, self._monotonic)
+        reply = Reply(bool(body.get("stream")), responses, self._answer_limit, self._monotonic)
         started_at = self._wall()
         cut: Failure | None = None
         try:
@@ -199,7 +210,7 @@ class Provider:
         except READ_ERRORS as exc:
             raise ProviderFailure(self._explain(exc)) from exc
         try:
-            yield Forwarded(response, self._explain)
+            yield Forwarded(response, self._explain, self._answer_limit)
         finally:
             response.close()
 

@@ -10,6 +10,7 @@ from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import ContentEncodingError
 
 from proxy.wire.answer import (
+    ANSWER_TOO_LONG,
     CONNECT_FAILURE,
     CONNECT_TIMEOUT,
     CONNECTION_LOST,
@@ -21,12 +22,19 @@ from proxy.wire.answer import (
     one_line,
 )
 
+
+class AnswerTooLong(aiohttp.ClientError):
+    """An answer has more bytes than are read of one; the argument says how many those are."""
+
+
 READ_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 """All that a request to a provider, or reading its answer, can raise (timeouts are OSError)."""
 
 
 def explain(exc: BaseException, where: str) -> Failure:
     """What one of READ_ERRORS means. `where` is the provider's address as it may be shown."""
+    if isinstance(exc, AnswerTooLong):
+        return _error(ANSWER_TOO_LONG, f"the provider's answer is longer than {exc}: no more was read")
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         return _error(DNS_FAILURE, f"cannot find the host of the provider {where}")
     if isinstance(exc, (aiohttp.ClientSSLError, ssl.SSLError, aiohttp.ServerFingerprintMismatch)):

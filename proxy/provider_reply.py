@@ -10,7 +10,8 @@ from typing import Any
 
 import aiohttp
 
-from proxy.provider_errors import READ_ERRORS
+from proxy.limits import shown
+from proxy.provider_errors import READ_ERRORS, AnswerTooLong
 from proxy.wire.answer import CONNECTION_LOST, AnswerReader, Failure, Reading
 from proxy.wire.endpoint import joined, response_headers
 from proxy.wire.responses_read import ResponsesReader
@@ -48,8 +49,9 @@ class Reply:
     """An answer while it is read; whatever has come by the time it breaks is kept."""
 
     def __init__(
-        self, stream: bool, responses: ResponsesReader | None, monotonic: Callable[[], float]
+        self, stream: bool, responses: ResponsesReader | None, limit: int, monotonic: Callable[[], float]
     ) -> None:
+        self._limit = limit
         self._stream = stream
         self._responses = responses
         self._monotonic = monotonic
@@ -68,6 +70,8 @@ class Reply:
         )
         async for chunk in response.content.iter_any():
             reader.feed(chunk)
+            if len(reader.raw) > self._limit:
+                raise AnswerTooLong(shown(self._limit))
             if reader.started and self._first is None:
                 self._first = self._monotonic() - self._began
             if reader.done:

@@ -76,7 +76,7 @@ async def running(
         base_url = await _provider_url(stack, settings, scenarios)
         key = _provider_key(settings, environ)
         try:
-            provider = await stack.enter_async_context(Provider(base_url, key, api=settings.provider_api))
+            provider = await stack.enter_async_context(_provider(settings, base_url, key, now))
         except ValueError as exc:
             raise StartError(str(exc)) from exc
         bound = stack.enter_context(_bound(settings))
@@ -120,6 +120,10 @@ async def running(
         url = await _listen(stack, app, bound)
         await log.commit()
         yield Running(url, token, run.row.id)
+
+
+def _provider(settings: Settings, base_url: str, key: str | None, now: Callable[[], float]) -> Provider:
+    return Provider(base_url, key, api=settings.provider_api, answer_limit=settings.limits.answer, wall=now)
 
 
 def _token(settings: Settings) -> str:

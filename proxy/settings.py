@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from proxy.limits import LIMITS, Limits
+
 RunChoice = Literal["new", "continue", "resume"]
 """Which Run to play in: always a new one; the log's last if it has the same configuration
 (`continue`), or that one or none (`resume`)."""
@@ -94,6 +96,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     keep_alive: float = 5.0
     abandon_after: float = 5.0
+    limits: Limits = LIMITS
 
 
 def config_hash(config: dict[str, Any]) -> str:

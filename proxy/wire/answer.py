@@ -32,6 +32,7 @@ READ_TIMEOUT = "read_timeout"
 CONNECTION_LOST = "connection_lost"
 PROTOCOL_ERROR = "protocol_error"
 """The bytes are not HTTP, or are compressed in a way we cannot read."""
+ANSWER_TOO_LONG = "answer_too_long"
 STREAM_ENDED_EARLY = "stream_ended_early"
 NOT_JSON = "not_json"
 NOT_AN_OBJECT = "not_an_object"
@@ -43,7 +44,6 @@ ERROR_EVENT = "error_event"
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key)-[\w-]{8,}|\bAIza[\w-]{20,}|(?i:\bbearer\s+)[\w.~+/=-]{8,}")
-_JSON_OBJECT = re.compile(rb"\s*\{")
 _MAX_ERROR = 400
 
 
@@ -99,9 +99,11 @@ class AnswerReader:
         self._decoder = SSEDecoder()
         self._fold = Fold()
         self._failure: Failure | None = None
+        self._begins: bytes = b""
 
     def feed(self, data: bytes) -> None:
         self.raw += data
+        self._begins = self._begins or data.lstrip()[:1]
         if self._events:
             for event in self._decoder.feed(data):
                 self._take(event)
@@ -117,7 +119,7 @@ class AnswerReader:
     @property
     def is_stream(self) -> bool:
         """What has come so far is a stream, whatever it is called."""
-        return self._events and (self.started or not _JSON_OBJECT.match(self.raw))
+        return self._events and (self.started or self._begins != b"{")
 
     def _body(self) -> Any:
         body = parse_json(self.raw)

@@ -59,11 +59,35 @@ class Fold:
         return response
 
 
+class _Text:
+    """A text that grows piece by piece, in time and room that grow with its length and no faster."""
+
+    def __init__(self, text: str) -> None:
+        self._pieces = [text]
+
+    def add(self, text: str) -> None:
+        if self._pieces[-1]:
+            self._pieces.append(text)
+        else:
+            self._pieces[-1] = text
+
+    def may_be_json(self) -> bool:
+        """Told by its ends, without looking at all of it."""
+        return self._pieces[0].lstrip()[:1] != "{" or self._pieces[-1].rstrip()[-1:] in ("}", "")
+
+    def whole(self) -> str:
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+
 class _Choice:
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[_Call] = []
+        self._latest: dict[int, _Call] = {}
+        """The calls by their index; of those with one, the last."""
+        self._top = -1
         self._broken: list[object] = []
         self._function_call: _Call | None = None
 
@@ -88,10 +112,9 @@ class _Choice:
             elif key in TEXT_FIELDS:
                 text = join_text(value) if isinstance(value, list) else value
                 if isinstance(text, str):
-                    self._message[key] = (self._message.get(key) or "") + text
+                    _grow(self._message, key, text)
             elif isinstance(value, list):
-                old = self._message.get(key)
-                self._message[key] = (old if isinstance(old, list) else []) + value
+                _grow_list(self._message, key, value)
             elif value is not None:
                 self._message[key] = value
 
@@ -112,21 +135,23 @@ class _Choice:
         index = fragment.get("index")
         if not _is_int(index):
             return self._call_without_index(fragment)
-        same = [call for call in self._calls if call.index == index]
-        if same and not same[-1].is_other(fragment):
-            return same[-1]
-        self._calls.append(_Call(index))
-        return self._calls[-1]
+        same = self._latest.get(index)
+        return self._begun(index) if same is None or same.is_other(fragment) else same
 
     def _call_without_index(self, fragment: dict[str, Any]) -> _Call:
         last = self._calls[-1] if self._calls else None
         if last is not None and not (last.is_other(fragment) or last.is_followed_by(fragment)):
             return last
-        self._calls.append(_Call(max((call.index for call in self._calls), default=-1) + 1))
-        return self._calls[-1]
+        return self._begun(self._top + 1)
+
+    def _begun(self, index: int) -> _Call:
+        self._top = max(index, self._top)
+        self._latest[index] = call = _Call(index)
+        self._calls.append(call)
+        return call
 
     def whole(self, index: int) -> dict[str, Any]:
-        message = dict(self._message)
+        message = _joined(self._message)
         calls = [call.whole() for call in sorted(self._calls, key=lambda call: call.index)]
         if calls or self._broken:
             message["tool_calls"] = [*calls, *self._broken]
@@ -140,8 +165,12 @@ class _Call:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self.function: dict[str, Any] = {"name": "", "arguments": ""}
+        self._function: dict[str, Any] = {"name": "", "arguments": ""}
         self._fields: dict[str, Any] = {}
+
+    @property
+    def function(self) -> dict[str, Any]:
+        return _joined(self._function)
 
     def add(self, fragment: dict[str, Any]) -> None:
         for key, value in fragment.items():
@@ -157,23 +186,24 @@ class _Call:
             if key == "arguments":
                 self._add_arguments(value)
             elif value not in (None, ""):
-                self.function[key] = value
+                self._function[key] = value
 
     def _add_custom(self, value: dict[str, Any]) -> None:
         """A custom call, which has its input in the place of arguments."""
         before = self._fields.get("custom")
         custom = self._fields["custom"] = before if isinstance(before, dict) else {}
         for key, it in value.items():
-            grows = key == "input" and isinstance(it, str) and isinstance(custom.get(key), str)
-            if grows or it not in (None, "") or key not in custom:
-                custom[key] = custom[key] + it if grows else it
+            if key == "input" and isinstance(it, str) and isinstance(custom.get(key, ""), (str, _Text)):
+                _grow(custom, key, it)
+            elif it not in (None, "") or key not in custom:
+                custom[key] = it
 
     def _add_arguments(self, value: object) -> None:
-        old = self.function["arguments"]
-        if isinstance(value, str) and isinstance(old, str):
-            self.function["arguments"] = old + value
-        elif value is not None and old == "":
-            self.function["arguments"] = value
+        old = self._function["arguments"]
+        if isinstance(value, str) and isinstance(old, (str, _Text)):
+            _grow(self._function, "arguments", value)
+        elif value is not None and (old == "" or (isinstance(old, _Text) and not old.whole())):
+            self._function["arguments"] = value
 
     def is_other(self, fragment: dict[str, Any]) -> bool:
         """The fragment has an id and a name, and the id is not this call's."""
@@ -183,14 +213,17 @@ class _Call:
     def is_followed_by(self, fragment: dict[str, Any]) -> bool:
         """Without index and id: a name begins a call once this one is complete or of another name."""
         name = _name(fragment)
-        if not name or not self.function["name"] or (fragment.get("id") and "id" in self._fields):
+        if not name or not self._function["name"] or (fragment.get("id") and "id" in self._fields):
             return False
-        return name != self.function["name"] or _is_json(self.function["arguments"])
+        return name != self._function["name"] or _is_json(self._function["arguments"])
 
     def whole(self) -> dict[str, Any]:
-        if "custom" in self._fields and not self.function["name"]:
-            return self._fields
-        return {"type": "function", **self._fields, "function": self.function}
+        fields = dict(self._fields)
+        if isinstance(fields.get("custom"), dict):
+            fields["custom"] = _joined(fields["custom"])
+        if "custom" in fields and not self._function["name"]:
+            return fields
+        return {"type": "function", **fields, "function": self.function}
 
 
 def _name(fragment: dict[str, Any]) -> object:
@@ -203,6 +236,10 @@ def _is_int(value: object) -> TypeGuard[int]:
 
 
 def _is_json(text: object) -> bool:
+    if isinstance(text, _Text):
+        if not text.may_be_json():
+            return False
+        text = text.whole()
     if not isinstance(text, str):
         return True
     try:
@@ -212,13 +249,32 @@ def _is_json(text: object) -> bool:
     return True
 
 
+def _grow(fields: dict[str, Any], key: str, text: str) -> None:
+    held = fields.get(key)
+    if isinstance(held, _Text):
+        held.add(text)
+    else:
+        fields[key] = _Text((held or "") + text)
+
+
+def _grow_list(fields: dict[str, Any], key: str, more: list[Any]) -> None:
+    held = fields.get(key)
+    if isinstance(held, list):
+        held.extend(more)
+    else:
+        fields[key] = list(more)
+
+
+def _joined(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: it.whole() if isinstance(it, _Text) else it for key, it in fields.items()}
+
+
 def _extended(before: object, more: dict[str, Any]) -> dict[str, Any]:
     """Lists go on where they were; whatever else comes takes the place of what was there."""
-    found = dict(before) if isinstance(before, dict) else {}
+    found = before if isinstance(before, dict) else {}
     for key, value in more.items():
         if isinstance(value, list):
-            old = found.get(key)
-            found[key] = [*old, *value] if isinstance(old, list) else value
+            _grow_list(found, key, value)
         elif value is not None:
             found[key] = value
     return found
