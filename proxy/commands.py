@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from proxy.connections import allow_files
 from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Report, Score
@@ -149,6 +150,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _serve(settings: Settings, lent: Lent | None, token_env: str | None) -> None:
+    allow_files()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""How much of the proxy one agent or one provider can take."""
+"""How much of the proxy one agent or one provider can take. Pure."""
 
 from __future__ import annotations
 

@@ -8,9 +8,11 @@ from aiohttp import web
 
 from proxy.admission import Admission
 from proxy.app import Agents
+from proxy.connections import Connections
 from proxy.control import Control
 from proxy.journal import LOG_FAILED, Journal
 from proxy.log.errors import LogError
+from proxy.requests import LIMITS_KEY
 from proxy.respond import error_response
 from proxy.ui.access import secure
 from proxy.ui.routes import LivePage
@@ -19,14 +21,21 @@ from proxy.wire.errors import INVALID_REQUEST, SERVER_ERROR, ApiError
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 JOURNAL = web.AppKey("journal", Journal)
-MAX_BODY = 1 << 30
-"""Bytes of a request: agents re-send long histories, with pictures in them."""
 
 
 def build_app(
-    agents: Agents, control: Control | None, journal: Journal, page: LivePage, admission: Admission
+    agents: Agents,
+    control: Control | None,
+    journal: Journal,
+    page: LivePage,
+    admission: Admission,
+    connections: Connections,
 ) -> web.Application:
     """`admission` says which requests are served at all."""
+
+    @web.middleware
+    async def watched(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await connections.serve(request, handler)
 
     @web.middleware
     async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -36,7 +45,10 @@ def build_app(
         admission.check_owner(request)
         return await handler(request)
 
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors, admitted])
+    app = web.Application(
+        client_max_size=connections.limits.request, middlewares=[watched, _errors, admitted]
+    )
+    app[LIMITS_KEY] = connections.limits
     app[JOURNAL] = journal
     app.on_response_prepare.append(secure)
     app.router.add_get("/healthz", _healthz)

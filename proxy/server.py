@@ -15,6 +15,7 @@ from aiohttp import web
 
 from proxy.admission import Admission, known_names, why_no_token
 from proxy.app import Agents
+from proxy.connections import Connections
 from proxy.control import Control
 from proxy.in_use import InUse, claimed
 from proxy.journal import Journal
@@ -38,6 +39,8 @@ from proxy.ui.routes import LivePage
 from scenarios.load import load
 from scenarios.types import Scenario
 
+MAX_HEADER = 65536
+"""Bytes of a line, or a header field, of a request."""
 DRAIN_S = 30.0
 """How long requests under way may take to end when the proxy is stopped."""
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
@@ -115,9 +118,10 @@ async def running(
         )
         prefix = admission.prefix
         control = None if registry is None else Control(registry, token, about, settings.log, prefix)
+        connections = Connections(settings.limits)
         page = LivePage(lent, settings.log, Live(run.row.id, now(), now), token)
-        app = build_app(agents, control, journal, page, admission)
-        url = await _listen(stack, app, bound)
+        app = build_app(agents, control, journal, page, admission, connections)
+        url = await _listen(stack, app, bound, connections)
         await log.commit()
         yield Running(url, token, run.row.id)
 
@@ -224,17 +228,26 @@ def _bound(settings: Settings) -> socket.socket:
     return bound
 
 
-async def _listen(stack: AsyncExitStack, app: web.Application, bound: socket.socket) -> str:
+async def _listen(
+    stack: AsyncExitStack, app: web.Application, bound: socket.socket, connections: Connections
+) -> str:
     # What aiohttp says of a request that it cannot read quotes the request, keys and all.
     silent = logging.getLogger("proxy.silent")
     silent.propagate = False
     silent.addHandler(logging.NullHandler())
     runner = web.AppRunner(
-        app, handler_cancellation=True, access_log=None, logger=silent, shutdown_timeout=DRAIN_S
+        app,
+        handler_cancellation=True,
+        access_log=None,
+        logger=silent,
+        shutdown_timeout=DRAIN_S,
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
     )
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    await web.SockSite(runner, bound).start()
+    assert runner.server is not None
+    stack.callback((await connections.listen(runner.server, bound)).close)
     host, port = bound.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
