@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from proxy.limits import LIMITS, Limits, shown
 from proxy.responses import Translated
 from proxy.sessions import Player
 from proxy.wire.answer import one_line
