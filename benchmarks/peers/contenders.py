@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
 import sys
+import venv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +17,37 @@ from traffic import SCENARIO, Traffic
 
 ROOT = HERE.parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wildproxy-benchmarks"
-REFERENCE, RECORD, EVALUATION, LITELLM = "bare + log", "record", "evaluation", "litellm"
+DIRECT, REFERENCE, RECORD, EVALUATION, LITELLM = "direct", "bare + log", "record", "evaluation", "litellm"
 CHAT = "/v1/chat/completions"
 SESSION = f"/s/{SCENARIO}.e@num@/v1/chat/completions"
+
+
+INSTALLED = {
+    "reference": ("aiohttp==3.14.5", "orjson==3.13.0", "uvloop==0.23.0"),
+    "litellm": ("litellm[proxy]==1.106.12",),
+    "llm-observe": ("llm-observe-proxy==0.7.0",),
+}
+"""What `--install` puts into virtual environments below CACHE."""
+
+
+def python(name: str) -> str:
+    return str(CACHE / name / "bin" / "python")
+
+
+def uninstalled(name: str) -> str | None:
+    stamp = CACHE / name / "installed.json"
+    there = stamp.exists() and json.loads(stamp.read_text(encoding="utf-8")) == list(INSTALLED[name])
+    return None if there else f"{CACHE / name} is not there, or of other versions: run with --install"
+
+
+def install() -> None:
+    """Installs what is missing, byte-compiled: without, LiteLLM is slower still."""
+    for name, packages in INSTALLED.items():
+        if uninstalled(name):
+            venv.create(CACHE / name, with_pip=True, clear=True)
+            pip = [python(name), "-m", "pip", "install", "--quiet", "--compile"]
+            subprocess.run([*pip, *packages], check=True)
+            (CACHE / name / "installed.json").write_text(json.dumps(packages), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +91,7 @@ class Contender:
 class Direct(Contender):
     """The provider, with nothing in between."""
 
-    name: str = "direct"
+    name: str = DIRECT
 
     def command(self, place: Place) -> list[str]:
         return []
@@ -73,11 +105,11 @@ class Bare(Contender):
     logs: bool
 
     def missing(self) -> str | None:
-        return _uninstalled("reference")
+        return uninstalled("reference")
 
     def command(self, place: Place) -> list[str]:
         log = [str(place.folder / "log.db")] if self.logs else []
-        return [_python("reference"), str(HERE / "reference.py"), str(place.port), place.provider_url, *log]
+        return [python("reference"), str(HERE / "reference.py"), str(place.port), place.provider_url, *log]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +140,92 @@ class Ours(Contender):
         return {None: traffic.plain, "relay": traffic.session, "intercept": traffic.turns}[self.tools]
 
 
+@dataclass(frozen=True, slots=True)
+class Nginx(Contender):
+    """One worker of nginx that passes on and writes nothing down: what a proxy costs in C."""
+
+    name: str = "nginx"
+
+    def missing(self) -> str | None:
+        return None if shutil.which("nginx") else "nginx is not there: apt-get install nginx-light"
+
+    def command(self, place: Place) -> list[str]:
+        config = place.folder / "nginx.conf"
+        config.write_text(_NGINX.format(provider=place.provider, port=place.port), encoding="ascii")
+        return ["nginx", "-p", str(place.folder), "-c", str(config), "-e", str(place.folder / "error.log")]
+
+
+@dataclass(frozen=True, slots=True)
+class LiteLlm(Contender):
+    """The proxy of LiteLLM with one worker, which writes nothing down."""
+
+    name: str = LITELLM
+
+    def missing(self) -> str | None:
+        return uninstalled("litellm")
+
+    def command(self, place: Place) -> list[str]:
+        sent = {"model": "openai/bench-model", "api_base": f"{place.provider_url}/v1", "api_key": "none"}
+        config = place.folder / "config.yaml"  # JSON is YAML too.
+        models = [{"model_name": "bench-model", "litellm_params": sent}]
+        keyless = {"dangerously_permit_weak_or_unset_master_key": True}  # Checking keys would cost it time.
+        config.write_text(json.dumps({"model_list": models, "general_settings": keyless}), encoding="utf-8")
+        start = [python("litellm"), "-c", "from litellm import run_server; run_server()"]
+        return [*start, "--config", str(config), "--host", "127.0.0.1", "--port", str(place.port)]
+
+    def environ(self) -> Mapping[str, str]:
+        return {"LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
+@dataclass(frozen=True, slots=True)
+class LlmObserve(Contender):
+    """llm-observe-proxy, which writes into SQLite while a request waits."""
+
+    name: str = "llm-observe"
+
+    def missing(self) -> str | None:
+        return uninstalled("llm-observe") or (None if self._tokenizers() else uninstalled("litellm"))
+
+    def command(self, place: Place) -> list[str]:
+        log = f"sqlite:///{place.folder / 'log.db'}"
+        start = [python("llm-observe"), "-m", "llm_observe_proxy", "--host", "127.0.0.1"]
+        provider = ["--upstream-url", f"{place.provider_url}/v1"]
+        return [*start, "--port", str(place.port), "--database-url", log, *provider]
+
+    def environ(self) -> Mapping[str, str]:
+        # It would fetch the vocabulary of its tokenizer from the network; LiteLLM brings it along.
+        return {"TIKTOKEN_CACHE_DIR": str(self._tokenizers())}
+
+    def _tokenizers(self) -> Path | None:
+        inside = "lib/*/site-packages/litellm/litellm_core_utils/tokenizers"
+        return next((CACHE / "litellm").glob(inside), None)
+
+
 CONTENDERS: tuple[Contender, ...] = (
     Direct(),
+    Nginx(),
     Bare("bare", logs=False),
     Bare(REFERENCE, logs=True),
     Ours(RECORD),
     Ours(EVALUATION, "relay"),
+    Ours("intercept", "intercept"),
+    LiteLlm(),
+    LlmObserve(),
 )
 
-
-def _python(name: str) -> str:
-    return str(CACHE / name / "bin" / "python")
-
-
-def _uninstalled(name: str) -> str | None:
-    return None if Path(_python(name)).exists() else f"{CACHE / name} is not there: run with --install"
+_NGINX = """
+daemon off; master_process off; pid nginx.pid;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; client_max_body_size 1g; client_body_buffer_size 1m; keepalive_requests 1000000;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  upstream provider {{ server 127.0.0.1:{provider}; keepalive 128; keepalive_requests 1000000; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://provider; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+    }}
+  }}
+}}
+"""

@@ -97,7 +97,8 @@ def _begun(
 
 
 def _end_of(text: bytes) -> str:
-    return text.decode(errors="replace").strip()[-600:]
+    """As one line."""
+    return " ".join(text.decode(errors="replace").split())[-600:]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from contenders import CONTENDERS, Contender
+from contenders import CONTENDERS, Contender, install
 from machine import BenchmarkError, raise_priority
 from results import values_of
 from tables import report
@@ -20,9 +20,12 @@ from windows import Bench, Window, bench
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Windows of each kind.")
 @click.option("--seconds", default=2.0, show_default=True, help="How long a window is.")
 @click.option("--only", metavar="NAMES", help="These contenders, with commas between them.")
+@click.option("--install", "installs", is_flag=True, help="Install the others into a cache first.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all windows here.")
-def main(rounds: int, seconds: float, only: str | None, json_file: Path | None) -> None:
+def main(rounds: int, seconds: float, only: str | None, installs: bool, json_file: Path | None) -> None:
     """Measure proxies side by side and check the targets."""
+    if installs:
+        install()
     chosen = _chosen(only)
     if not raise_priority():
         click.echo("Not root, so without a raised priority: other work disturbs more.", err=True)

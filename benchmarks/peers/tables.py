@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from contenders import REFERENCE
+from contenders import DIRECT, REFERENCE
 from results import (
     ENOUGH,
     PLAIN_FIGURES,
@@ -44,7 +44,7 @@ def _cell(values: Values, name: str, figure: Figure) -> str:
     if value is None:
         return "-"
     times = ratio(values, name, figure, REFERENCE)
-    ours = "" if times is None or name == REFERENCE else f" ({times:.2f}x)"
+    ours = "" if times is None or name in (REFERENCE, DIRECT) else f" ({times:.2f}x)"
     spread = f"{_number(value.low, figure)}-{_number(value.high, figure)}"
     return f"{_number(value.median, figure)} [{spread}]{ours}{_noise(value)}"
 

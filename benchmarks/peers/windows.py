@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class Seen:
     """What the load generator prints (load.c)."""
 
     count: int
+    answered: int
     seconds: float
     cpu: float
     answer: Percentiles
@@ -124,10 +126,10 @@ class Bench:
     ) -> Window:
         theirs = family(pid) if pid else []
         ours = [*theirs, self.provider_pid]
-        busy, known, cpu = busy_seconds(), cpu_seconds(ours), cpu_seconds(theirs)
+        busy, known, cpu, start = busy_seconds(), cpu_seconds(ours), cpu_seconds(theirs), time.monotonic()
         seen = self._load(contender, port, kind, first, self.seconds * kind.share)
         busy, known, cpu = busy_seconds() - busy, cpu_seconds(ours) - known, cpu_seconds(theirs) - cpu
-        foreign = (busy - known - seen.cpu) / seen.seconds
+        foreign = (busy - known - seen.cpu) / (time.monotonic() - start)
         return Window(contender.name, kind.name, seen, base, cpu, rss_megabytes(theirs), max(0.0, foreign))
 
     def _load(self, contender: Contender, port: int, kind: Kind, first: int, seconds: float) -> Seen:
