@@ -7,24 +7,30 @@ another one after the proxy was started anew.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from proxy import sentinel
+from proxy.control_api import control_api
+from proxy.control_schemas import MAX_EPOCH, MAX_WAIT_S
 from proxy.event_stream import send_events
 from proxy.registry import Registry
+from proxy.requests import read_body
 from proxy.sessions import Player
 from proxy.ui.access import has_token
 from proxy.wire.body import read_object
 from proxy.wire.errors import AUTHENTICATION, ApiError
+from scenarios.problems import kind_of
+from scenarios.text import clip
 
-MAX_EPOCH = 999_999
-MAX_WAIT_S = 50.0
-"""The longest a request for a Session's state may wait for a turn to be answered."""
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 
 
 class Control:
@@ -42,7 +48,17 @@ class Control:
         self._run = run
 
     def routes(self) -> list[web.RouteDef]:
+        """Those of `control_api`, and for all else below `/eval` an error that says so."""
+        served = self._served()
+        methods = defaultdict[str, list[str]](list)
+        for route in served:
+            methods[route.path].append(route.method)
+        refusing = [web.route("*", path, self._refusing(allowed)) for path, allowed in methods.items()]
+        return [*served, *refusing, web.route("*", "/eval/{path:(?s:.*)}", self.unknown)]
+
+    def _served(self) -> list[web.RouteDef]:
         return [
+            web.get("/eval/openapi.json", self.openapi),
             web.get("/eval/run", self.run),
             web.post("/eval/plan", self.plan),
             web.post("/eval/sessions", self.create),
@@ -55,6 +71,22 @@ class Control:
     async def stop(self, app: web.Application) -> None:
         """Ends the event streams, which would go on for ever: the proxy is being stopped."""
         self._stopping.set()
+
+    def _refusing(self, allowed: list[str]) -> Handler:
+        async def refuse(request: web.Request) -> web.StreamResponse:
+            self._authorize(request)
+            names = ", ".join(allowed)
+            raise ApiError(405, f"this path answers {names} alone", headers={"Allow": names})
+
+        return refuse
+
+    async def unknown(self, request: web.Request) -> web.StreamResponse:
+        self._authorize(request)
+        raise ApiError(404, f"no {request.path!r} in the control API: GET /eval/openapi.json lists it")
+
+    async def openapi(self, request: web.Request) -> web.Response:
+        """What the control API is like: for everybody, as it says nothing of this proxy."""
+        return web.json_response(control_api())
 
     async def run(self, request: web.Request) -> web.Response:
         self._authorize(request)
@@ -78,10 +110,10 @@ class Control:
         fields = item if isinstance(item, dict) else {}
         scenario, epoch = fields.get("scenario"), fields.get("epoch")
         if not isinstance(scenario, str) or scenario not in self._registry.scenarios:
-            raise ApiError(404, f"no scenario is called {scenario!r}", param="scenario")
+            raise ApiError(404, f"no scenario is called {_shown(scenario)}", param="scenario")
         if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MAX_EPOCH:
             raise ApiError(
-                400, f"epoch must be a whole number from 1 to {MAX_EPOCH}, not {epoch!r}", param="epoch"
+                400, f"epoch must be a whole number from 1 to {MAX_EPOCH}, not {_shown(epoch)}", param="epoch"
             )
         return scenario, epoch
 
@@ -89,8 +121,9 @@ class Control:
         self._authorize(request)
         wanted = await _json_object(request)
         scenario, epoch = self._planned({"epoch": 1, **wanted})
+        again = _flag(wanted, "again")
         player = self._registry.open(scenario, epoch)
-        if wanted.get("again") is True and _can_be_played_again(player):
+        if again and _can_be_played_again(player):
             player = self._registry.next_attempt(player)
         player.record()
         await player.committed()
@@ -123,10 +156,7 @@ class Control:
         self._authorize(request)
         player = self._player(request)
         wanted = await _json_object(request)
-        after = wanted.get("after")
-        number = await player.open_turn(
-            after=after if isinstance(after, int) else None, wait=wanted.get("wait") is True
-        )
+        number = await player.open_turn(after=_turn(wanted, "after"), wait=_flag(wanted, "wait"))
         turn = None if number is None else player.session.turn
         await player.committed()
         return web.json_response(
@@ -142,16 +172,17 @@ class Control:
         self._authorize(request)
         session = request.query.get("session")
         if session is not None and self._registry.known(session) is None:
-            raise ApiError(404, f"no session is called {session!r}", param="session")
+            raise ApiError(404, f"no session is called {_shown(session)}", param="session")
         return await send_events(request, self._log, self._run["run"], session, self._stopping)
 
     async def state(self, request: web.Request) -> web.Response:
         self._authorize(request)
         player = self._player(request)
+        wait = min(_number(request, "wait"), MAX_WAIT_S)
         if "answered" in request.query:
-            turn = int(_number(request, "answered", 1))
+            turn = int(_number(request, "answered", whole=True))
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(_number(request, "wait", 0), MAX_WAIT_S)):
+                async with asyncio.timeout(wait):
                     await self._settled(request, turn)
             player = self._player(request)
         return web.json_response({**describe(player), "process": self._process})
@@ -172,7 +203,7 @@ class Control:
         name = request.match_info["session"]
         player = self._registry.players.get(name)
         if player is None:
-            raise ApiError(404, f"no session is called {name!r}; open it with POST /eval/sessions")
+            raise ApiError(404, f"no session is called {_shown(name)}; open it with POST /eval/sessions")
         return player
 
     def _authorize(self, request: web.Request) -> None:
@@ -182,6 +213,7 @@ class Control:
                 "the control API needs the proxy's token: set EVAL_TOKEN when the proxy is started "
                 "(on a terminal it prints the one that it made up)",
                 AUTHENTICATION,
+                "no_token",
             )
 
 
@@ -220,11 +252,33 @@ def describe(player: Player) -> dict[str, Any]:
     }
 
 
-def _number(request: web.Request, name: str, default: float) -> float:
-    try:
-        return float(request.query.get(name, default))
-    except ValueError:
-        raise ApiError(400, f"{name} must be a number", param=name) from None
+def _number(request: web.Request, name: str, *, whole: bool = False) -> float:
+    """A parameter that is a number and not negative; 0 without it. Raises ApiError."""
+    text = request.query.get(name, "0")
+    found = _NUMBER.fullmatch(text)
+    if found is None or (whole and found[1]):
+        kind = "a whole number" if whole else "a number"
+        raise ApiError(400, f"{name} must be {kind} that is not negative, not {_shown(text)}", param=name)
+    return float(text)
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; of one that may be large only what kind it is."""
+    return clip(repr(value), 80) if isinstance(value, str | int | float) else kind_of(value)
+
+
+def _flag(body: dict[str, Any], name: str) -> bool:
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise ApiError(400, f"{name} must be true or false, not {_shown(value)}", param=name)
+    return value
+
+
+def _turn(body: dict[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise ApiError(400, f"{name} must be the number of a turn, not {_shown(value)}", param=name)
+    return value
 
 
 def _can_be_played_again(player: Player) -> bool:
@@ -233,4 +287,4 @@ def _can_be_played_again(player: Player) -> bool:
 
 
 async def _json_object(request: web.Request) -> dict[str, Any]:
-    return read_object(await request.read() or b"{}")
+    return read_object(await read_body(request) or b"{}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from proxy.log.errors import LogError
-from proxy.tail.events import Event, public
+from proxy.tail.events import Event, event_name, public
 from proxy.tail.follow import Follower, Wanted, overview
 
 POLL_S = 0.25
@@ -38,8 +37,7 @@ async def send_events(
 
 def event_data(event: Event) -> bytes:
     """One event on the wire: what the agent's side may know of it."""
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
-    return f"event: {name}\ndata: {json.dumps(public(event))}\n\n".encode("ascii")
+    return f"event: {event_name(type(event))}\ndata: {json.dumps(public(event))}\n\n".encode("ascii")
 
 
 async def _events(log: Path, wanted: Wanted, stopping: asyncio.Event) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""What a Session has cost so far: tokens, failures of the provider; and what it waits for."""
+"""What a Session has cost so far: tokens, failures of the provider; and what it waits for. Pure."""
 
 from __future__ import annotations
 

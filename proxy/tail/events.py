@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -182,6 +183,11 @@ Event = (
     | Verdict
     | TaskEnded
 )
+
+
+def event_name(kind: type[Event]) -> str:
+    """What an event is called on the wire: `user_turn`, `tool_called`, ..."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def public(event: Event) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 from support import scenes
+from support.described import check_event
 from support.playing import Proxy, playing, soon
 
 from proxy.wire.sse import SSEDecoder
@@ -47,7 +48,10 @@ class Stream:
     async def _read(self) -> bool:
         chunk = await soon(self.response.content.readany())
         self.raw += chunk
-        self._waiting += [(it.event, json.loads(it.data)) for it in self._decoder.feed(chunk)]
+        for it in self._decoder.feed(chunk):
+            data = json.loads(it.data)
+            check_event(it.event, data)
+            self._waiting.append((it.event, data))
         return bool(chunk)
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import aiohttp
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from support import scenes
+from support.described import check_answer
 from yarl import URL
 
 from proxy.log.restore import read_history
@@ -91,8 +92,12 @@ class Proxy:
         return await self.send("POST", f"/s/{session}/v1/chat/completions", json=prompt(turn, **fields))
 
     async def control(self, method: str, path: str, **options: Any) -> Answer:
+        """What the control API answers, which must be as it is described."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return await self.send(method, f"/eval{path}", headers=headers, **options)
+        answer = await self.send(method, f"/eval{path}", headers=headers, **options)
+        content_type = answer.headers["Content-Type"].partition(";")[0]
+        check_answer(method, f"/eval{path}", answer.status, content_type, answer.json)
+        return answer
 
     def rows(self, sql: str, *values: object) -> list[Body]:
         return rows(self.log, sql, *values)
