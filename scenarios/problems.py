@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scenarios.text import visible
+
 Json = dict[str, Any]
 
 
@@ -13,7 +15,8 @@ class ScenarioError(Exception):
 
     `path` is the file as the user named it ("" for a record that came from no file), `line`
     its line (0 when the file as a whole is meant), `field` a path like
-    `answer_list[2][0].dependency_list[1]` ("" when the whole line is meant).
+    `answer_list[2][0].dependency_list[1]` ("" when the whole line is meant). As text it is one line,
+    whatever the file says.
     """
 
     def __init__(self, path: str, line: int, field: str, reason: str) -> None:
@@ -22,7 +25,7 @@ class ScenarioError(Exception):
         self.field = field
         self.reason = reason
         where = f"{path}:{line}" if path and line else path
-        super().__init__(": ".join(part for part in (where, field, reason) if part))
+        super().__init__(visible(": ".join(part for part in (where, field, reason) if part)))
 
 
 class Problems:

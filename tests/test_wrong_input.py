@@ -65,6 +65,13 @@ def test_a_scenario_file_that_is_not_json_is_named_with_its_line(tmp_path: Path,
 
 
 @pytest.mark.parametrize("command", range(4))
+def test_nothing_that_a_scenario_file_says_is_obeyed_by_the_terminal(tmp_path: Path, command: int) -> None:
+    odd = {**scenes.SHOP, "task_types": [{"a\u2028b\x9b2J\u202e": None}, None, None, None]}
+    line = error_line(run(*commands(scenes.write(tmp_path, odd), tmp_path / "log.db")[command]), 2)
+    assert r"a\u2028b\x9b2J\u202e" in line
+
+
+@pytest.mark.parametrize("command", range(4))
 def test_a_cyclic_dependency_is_named_with_its_place(tmp_path: Path, command: int) -> None:
     line = error_line(run(*commands(cyclic(tmp_path), tmp_path / "log.db")[command]), 2)
     assert "cyclic.jsonl:1" in line
