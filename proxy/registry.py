@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from proxy.claims import begins_anew
 from proxy.journal import Journal
 from proxy.log.restore import StoredSession
 from proxy.log.rows import PlannedRow, SessionRow
+from proxy.players import Players
 from proxy.session import Session, session_name
 from proxy.sessions import Player
 from proxy.settings import PlayConfig
@@ -27,7 +28,8 @@ _NAME = re.compile(r"(?P<scenario>.+)\.e(?P<epoch>[1-9][0-9]{0,5})")
 
 class Registry:
     """The Sessions of one Run. `queued` is the last one that was found by the queue, and
-    `queued_first` the sha256 of the request that opened it.
+    `queued_first` the sha256 of the request that opened it. `stored` reads an attempt from the log,
+    by its id.
     """
 
     def __init__(
@@ -37,9 +39,11 @@ class Registry:
         journal: Journal,
         providing: Providing,
         config: PlayConfig,
+        stored: Callable[[str], StoredSession | None],
     ) -> None:
         self.scenarios = {scenario.id: scenario for scenario in scenarios}
-        self.players: dict[str, Player] = {}
+        self.players = Players(self._woken)
+        self._stored = stored
         self._run_id = run_id
         self._journal = journal
         self._providing = providing
@@ -118,7 +122,7 @@ class Registry:
         `request_sha256` is of the request that begins it.
         """
         player.deliveries.end()
-        self._superseded.append(player)
+        self._superseded = [it for it in (*self._superseded, player) if it.is_playing]
         row = player.row
         following = self._begin(row.scenario_id, row.epoch, row.attempt + 1)
         if self.queued is player:
@@ -145,6 +149,7 @@ class Registry:
             player.restore(session)
             if any(exchange.correlation == QUEUED for exchange in session.exchanges):
                 self.queued, self.queued_first = player, session.exchanges[0].request_sha256
+        self.players.let_go()
 
     async def close(self) -> None:
         for player in (*self.players.values(), *self._superseded):
@@ -152,9 +157,8 @@ class Registry:
 
     def _begin(self, scenario_id: str, epoch: int, attempt: int) -> Player:
         name = session_name(scenario_id, epoch)
-        again = "" if attempt == 1 else f"#{attempt}"
         row = SessionRow(
-            id=f"{self._run_id}/{name}{again}",
+            id=self._id(name, attempt),
             run_id=self._run_id,
             name=name,
             scenario_id=scenario_id,
@@ -166,10 +170,24 @@ class Registry:
         return self._add(row)
 
     def _add(self, row: SessionRow) -> Player:
+        player = self._new(row)
+        self.players.add(player)
+        self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
+        return player
+
+    def _new(self, row: SessionRow) -> Player:
         # Calls of two attempts have ids of their own: an agent of the first may still be about.
         name = row.name if row.attempt == 1 else f"{row.name}#{row.attempt}"
         session = Session(name, self.scenarios[row.scenario_id], self.config)
-        player = Player(row, session, self._journal, self._providing)
-        self.players[row.name] = player
-        self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
+        return Player(row, session, self._journal, self._providing)
+
+    def _id(self, name: str, attempt: int) -> str:
+        return f"{self._run_id}/{name}" if attempt == 1 else f"{self._run_id}/{name}#{attempt}"
+
+    def _woken(self, name: str, attempt: int) -> Player:
+        """A Session that is over and was let go, as a proxy that is started anew has it."""
+        stored = self._stored(self._id(name, attempt))
+        assert stored is not None, f"{name} was over, and the log has it"
+        player = self._new(stored.row)
+        player.restore(stored)
         return player

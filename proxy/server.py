@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -19,6 +20,7 @@ from proxy.connections import Connections
 from proxy.control import Control
 from proxy.in_use import InUse, claimed
 from proxy.journal import Journal
+from proxy.log.restore import read_session
 from proxy.log.rows import StartRow
 from proxy.log.writer import LogWriter
 from proxy.provider import Provider
@@ -175,7 +177,8 @@ def _registry(
         retries=settings.provider_retries,
         abandon_after=settings.abandon_after,
     )
-    registry = Registry(run.row.id, scenarios, journal, providing, settings.play)
+    stored = partial(read_session, settings.log)
+    registry = Registry(run.row.id, scenarios, journal, providing, settings.play, stored)
     if run.stored is not None:
         try:
             registry.restore(run.stored.sessions)

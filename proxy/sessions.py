@@ -75,6 +75,11 @@ class Player:
         return self._recorded
 
     @property
+    def is_playing(self) -> bool:
+        """Is a turn being played, whoever waits for it?"""
+        return self._loop is not None
+
+    @property
     def done(self) -> bool:
         """The Session is over, and its last answer is not still to be given."""
         unheard = self.turn in self._outcomes and not self.deliveries.has_answer(self.turn)

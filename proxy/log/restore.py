@@ -88,6 +88,13 @@ def read_run(path: str | os.PathLike[str], run_id: str) -> StoredRun | None:
         return None if row is None else _stored_run(connection, _run(row))
 
 
+def read_session(path: str | os.PathLike[str], session_id: str) -> StoredSession | None:
+    """One Session attempt; None if the log has no such. Raises LogError."""
+    with reading(path) as connection:
+        found = _stored_sessions(connection, "session_id", session_id)
+        return found[0] if found else None
+
+
 def read_history(connection: sqlite3.Connection, tip: str | None) -> list[Any]:
     """The messages of the history that ends with `tip` (the column of that name in `exchanges`)."""
     return [json.loads(body) for (body,) in connection.execute(_HISTORY, (tip,))]
@@ -97,28 +104,28 @@ _RUNS = "SELECT id, created_at, config, config_hash, versions FROM runs"
 _SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WHERE hash IN
     (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
 _SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
-    FROM sessions WHERE run_id = ? ORDER BY seq"""
+    FROM sessions WHERE {of} = ? ORDER BY seq"""
 _TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said, thread, asked
-    FROM turns JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY turns.seq"""
+    FROM turns JOIN sessions ON sessions.id = session_id WHERE {of} = ? ORDER BY turns.seq"""
 _ENDS = """SELECT session_id, task, ending, ended_at
-    FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = ? ORDER BY tasks.seq"""
+    FROM tasks JOIN sessions ON sessions.id = session_id WHERE {of} = ? ORDER BY tasks.seq"""
 _STEPS = """SELECT session_id, task, step, turn, exchange_id, decided_at, decision, body, nodes, reason
     FROM steps JOIN sessions ON sessions.id = session_id JOIN messages ON messages.hash = message
-    WHERE run_id = ? ORDER BY steps.seq"""
+    WHERE {of} = ? ORDER BY steps.seq"""
 _CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.name, arguments, observation,
-    node, outcome FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE run_id = ?
+    node, outcome FROM tool_calls JOIN sessions ON sessions.id = session_id WHERE {of} = ?
     ORDER BY session_id, task, step, position"""
 _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correlation, finish_state,
     status, response_id, response_model, input_tokens, output_tokens,
     messages.body AS answer, error_type, delivered_at
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
-    WHERE run_id = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
+    WHERE {of} = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
 _HANDOVERS = """SELECT session_id, turn, position, step, exchange_id, message, aliases, results,
-    handovers.thread FROM handovers JOIN sessions ON sessions.id = session_id WHERE run_id = ?
+    handovers.thread FROM handovers JOIN sessions ON sessions.id = session_id WHERE {of} = ?
     ORDER BY session_id, turn, position"""
 _TOKENS = """SELECT session_id, coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)
-    FROM exchanges WHERE run_id = ? AND side = 'provider' AND session_id IS NOT NULL GROUP BY session_id"""
+    FROM exchanges WHERE {of} = ? AND side = 'provider' AND session_id IS NOT NULL GROUP BY session_id"""
 _HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
         SELECT parent, message, position FROM chains WHERE hash = ?
         UNION ALL
@@ -128,8 +135,16 @@ _HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
 
 
 def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
+    scenarios = connection.execute(_SCENARIOS, (run.id,)).fetchall()
+    sessions = _stored_sessions(connection, "run_id", run.id)
+    return StoredRun(run, tuple(map(_scenario, scenarios)), sessions)
+
+
+def _stored_sessions(connection: sqlite3.Connection, of: str, id: str) -> tuple[StoredSession, ...]:
+    """Those of the Run with this id, or (`of` is `session_id`) the one that has it."""
+
     def query(sql: str) -> list[sqlite3.Row]:
-        return connection.execute(sql, (run.id,)).fetchall()
+        return connection.execute(sql.format(of=of), (id,)).fetchall()
 
     turns, ends = _by_session(query(_TURNS)), _by_session(query(_ENDS))
     steps, exchanges = _by_session(query(_STEPS)), _by_session(query(_EXCHANGES))
@@ -138,7 +153,8 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
     for session, task, step, *values in query(_CALLS):
         calls[session, task, step].append(ToolCallRow(*values))
     tokens = {session: (given, made) for session, given, made in query(_TOKENS)}
-    sessions = tuple(
+    rows = connection.execute(_SESSIONS.format(of="run_id" if of == "run_id" else "id"), (id,))
+    return tuple(
         StoredSession(
             row=SessionRow(*row),
             turns=tuple(TurnRow(*turn[:6]) for turn in turns[row["id"]]),
@@ -151,9 +167,8 @@ def _stored_run(connection: sqlite3.Connection, run: RunRow) -> StoredRun:
             thread=_last_thread([*turns[row["id"]], *handovers[row["id"]]]),
             tokens=tokens.get(row["id"], (0, 0)),
         )
-        for row in query(_SESSIONS)
+        for row in rows
     )
-    return StoredRun(run, tuple(_scenario(row) for row in query(_SCENARIOS)), sessions)
 
 
 def _by_session(found: list[sqlite3.Row]) -> dict[str, list[sqlite3.Row]]:

@@ -1,0 +1,61 @@
+"""Sessions that are over are in the log, and do not stay in the proxy's memory for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from support import scenes
+from support.playing import Proxy, playing
+
+from proxy.players import KEPT
+from proxy.sessions import Player
+
+MANY = 2 * KEPT + 50
+CHAT = scenes.chat("chat", 1)
+
+
+async def play(proxy: Proxy, sessions: Sequence[str]) -> None:
+    """All of them, twenty at a time; each is over with its first answer."""
+    for at in range(0, len(sessions), 20):
+        for answer in await asyncio.gather(*(proxy.chat(name, 1) for name in sessions[at : at + 20])):
+            assert answer.text == "chat is told"
+
+
+def in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(it, Player) for it in gc.get_objects())
+
+
+async def test_only_the_latest_sessions_that_are_over_stay_in_memory(provider: Any, tmp_path: Path) -> None:
+    provider.script(lambda request: provider.message(request, "chat is told"))
+    before = in_memory()
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await proxy.control("POST", "/sessions", json={"scenario": "chat", "epoch": 999})
+        await proxy.control("POST", "/sessions/chat.e999/turns")
+        await play(proxy, [f"chat.e{epoch}" for epoch in range(1, MANY + 1)])
+        assert KEPT < in_memory() - before <= 2 * KEPT + 1
+        # The one that is open is not among those that went.
+        open_ones = (await proxy.control("GET", "/sessions")).json["sessions"]
+        assert [it["session"] for it in open_ones] == ["chat.e999"]
+
+
+async def test_a_late_request_to_a_session_that_is_no_longer_in_memory_is_answered_from_the_log(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.script(lambda request: provider.message(request, "chat is told"))
+    async with playing(tmp_path, provider.url, CHAT) as proxy:
+        await play(proxy, [f"chat.e{epoch}" for epoch in range(1, MANY + 1)])
+        asked = len(provider.requests)
+        again = await proxy.chat("chat.e1", 1)
+        assert (again.text, (await proxy.chat("chat.e1", 2)).text) == ("chat is told", "[session over]")
+        assert (await proxy.chat("chat.e2", None)).text == "[session over]"
+        state = (await proxy.control("GET", "/sessions/chat.e3")).json
+        assert (state["over"], state["answered"], state["tasks"][0]["end"]) == (True, 1, "closed")
+        opened = await proxy.control("POST", "/sessions", json={"scenario": "chat", "epoch": 4})
+        assert (opened.json["over"], opened.json["turn"]) == (True, 1)
+        assert len(provider.requests) == asked
+        assert len(proxy.rows("SELECT * FROM sessions WHERE name = 'chat.e4'")) == 1
