@@ -13,7 +13,7 @@ class Limits:
 
     The head of a request must be there `head_s` seconds after its first byte (or after the connection
     was made, if none comes), its body `body_s` seconds after its head. Beyond `connections` at once, those
-    are closed that have been idle for longest.
+    are closed that have been idle for longest. A provider may be silent for `silence_s`.
     """
 
     request: int = 128 * MB
@@ -21,6 +21,7 @@ class Limits:
     head_s: float = 60.0
     body_s: float = 300.0
     connections: int = 10_000
+    silence_s: float = 600.0
 
 
 LIMITS = Limits()

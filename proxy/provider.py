@@ -112,7 +112,7 @@ class Provider:
         *,
         api: Api = "chat",
         connect_timeout: float = 30.0,
-        read_timeout: float = 600.0,
+        read_timeout: float = LIMITS.silence_s,
         answer_limit: int = LIMITS.answer,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,

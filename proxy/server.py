@@ -129,7 +129,14 @@ async def running(
 
 
 def _provider(settings: Settings, base_url: str, key: str | None, now: Callable[[], float]) -> Provider:
-    return Provider(base_url, key, api=settings.provider_api, answer_limit=settings.limits.answer, wall=now)
+    return Provider(
+        base_url,
+        key,
+        api=settings.provider_api,
+        read_timeout=settings.limits.silence_s,
+        answer_limit=settings.limits.answer,
+        wall=now,
+    )
 
 
 def _token(settings: Settings) -> str:
