@@ -217,10 +217,12 @@ static void run(int connections, double seconds) {
         for (int i = 0; i < count; i++) {
             struct connection *connection = events[i].data.ptr;
             if (!on_data(connection)) continue;
-            if (closing)
-                busy--;
-            else
+            if (!closing) {
                 send_next(connection);
+            } else {
+                close(connection->fd);
+                busy--;
+            }
         }
     }
     printf("{\"count\": %zu, \"answered\": %ld", answers.count, answered);

@@ -9,11 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from bench import Bench, bench
 from contenders import CONTENDERS, Contender, install
 from machine import BenchmarkError, raise_priority
+from readme import environment, write_section
 from results import values_of
 from tables import report
-from windows import Bench, Window, bench
+from windows import Window, measure
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,18 +24,34 @@ from windows import Bench, Window, bench
 @click.option("--only", metavar="NAMES", help="These contenders, with commas between them.")
 @click.option("--install", "installs", is_flag=True, help="Install the others into a cache first.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all windows here.")
-def main(rounds: int, seconds: float, only: str | None, installs: bool, json_file: Path | None) -> None:
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write the tables into this page too.")
+def main(
+    rounds: int,
+    seconds: float,
+    only: str | None,
+    installs: bool,
+    json_file: Path | None,
+    markdown: Path | None,
+) -> None:
     """Measure proxies side by side and check the targets."""
     if installs:
         install()
     chosen = _chosen(only)
     if not raise_priority():
         click.echo("Not root, so without a raised priority: other work disturbs more.", err=True)
-    with bench(seconds) as it:
-        windows = _rounds(it, chosen, rounds)
+    with bench() as it:
+        windows = _rounds(it, chosen, rounds, seconds)
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(window) for window in windows]), encoding="utf-8")
-    click.echo(report(values_of(windows), [contender.name for contender in chosen]))
+    text = report(values_of(windows), [contender.name for contender in chosen])
+    click.echo(text)
+    if markdown is not None:
+        about = f"{rounds} rounds, windows of {seconds:g} s, {_quiet(windows)}"
+        write_section(markdown, "peers", f"{environment(about)}\n\n{text}")
+
+
+def _quiet(windows: Sequence[Window]) -> str:
+    return f"{sum(window.quiet for window in windows)} of {len(windows)} windows quiet"
 
 
 def _chosen(only: str | None) -> list[Contender]:
@@ -51,14 +69,14 @@ def _chosen(only: str | None) -> list[Contender]:
     return [contender for contender in asked if not contender.missing()]
 
 
-def _rounds(it: Bench, chosen: Sequence[Contender], rounds: int) -> list[Window]:
+def _rounds(it: Bench, chosen: Sequence[Contender], rounds: int, seconds: float) -> list[Window]:
     """The windows of all rounds. A contender that fails is left out from then on, and said to be."""
     windows: list[Window] = []
     left = list(chosen)
     for number in range(1, rounds + 1):
         for contender in random.sample(left, len(left)):
             try:
-                measured = it.measure(contender)
+                measured = measure(it, contender, seconds)
             except BenchmarkError as exc:
                 click.echo(f"Left out from now on: {contender.name}: {exc}", err=True)
                 left.remove(contender)
