@@ -42,7 +42,7 @@ NOTICE = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
 TABLES: Mapping[str, type | str] = {
     "meta": "What the file is: `application`, `schema_version`, `created_at`, `started_at` of the proxy that "
-    "wrote last, and `seq`, the last one given.",
+    "wrote last, `seq`, the last one given, and `answer_dictionary` (see `exchanges`).",
     "runs": rows.RunRow,
     "scenarios": rows.ScenarioRow,
     "sessions": rows.SessionRow,
@@ -52,7 +52,10 @@ TABLES: Mapping[str, type | str] = {
     "exchanges": (
         "One HTTP request and its answer. An agent exchange (`side` = `agent`) owns the provider "
         "exchanges that name it as `parent_id`. `findings`, on a provider exchange, is a JSON array of "
-        "{turn, what, detail}: what this request lacked of the agent's own history, or had otherwise."
+        "{turn, what, detail}: what this request lacked of the agent's own history, or had otherwise. `raw` "
+        "is read by `zlib.decompressobj(zdict=dictionary.encode()).decompress(raw)`, where the dictionary is "
+        "`answer_dictionary` of `meta` and then the `body` of the `output_message`, if there is one; or by "
+        "`wildproxy log show LOG ID --raw`."
     ),
     "messages": "Every chat message once, by the hash of its JSON text.",
     "chains": (

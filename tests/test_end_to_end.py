@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from support.commands import PROGRAM, process, run
 from support.driving import Body, driven, provider_saying, scored, verdicts
 from support.playing import prompt, rows
 
+from proxy.log.answers import OWN_DICTIONARY, unpack
 from proxy.settings import PlayConfig
 from scenarios.history import observation_text
 from scenarios.load import load
@@ -325,8 +325,9 @@ async def test_no_secret_is_ever_written_down_or_printed(
     assert len(seen) == 4
     assert any(canary in "".join(seen) for canary in CANARIES.values())
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("log.db"))
-    for row in rows(log, "SELECT raw FROM exchanges WHERE raw IS NOT NULL"):
-        written += zlib.decompress(row["raw"])
+    answers = f"SELECT raw, {OWN_DICTIONARY} AS dictionary FROM exchanges WHERE raw IS NOT NULL"
+    for row in rows(log, answers):
+        written += unpack(row["raw"], row["dictionary"])
     for canary in CANARIES.values():
         assert canary.encode() not in written
         assert canary.encode() not in serving.said

@@ -2,20 +2,31 @@
 
 A message's hash is that of its JSON text; a link's hash is that of (parent link, message).
 So a history that is sent again, one message longer, is one new message and one new link.
+
+Links are stored in the order of their hashes. After the second message, which is mostly the user's first, a
+link's hash begins as that of the link before: so those of a history are next to each other in the file, where
+one page is read or written for many of them, instead of one for each.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 TOO_DEEP = '"[too deeply nested to be logged]"'
-HASH_CHARS = 32
-"""128 bits of a sha256, in hex: far more than a log needs, half of what its indexes would cost."""
+HASH_CHARS = 22
+"""132 bits of a sha256, in base64 for URLs: far more than a log needs, a third of what hex would cost."""
+PLACE_CHARS = 4
+"""Characters of a link's hash that say where in the file it is: those that it has of the link before."""
+LINK_CHARS = PLACE_CHARS + 20
 
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -54,12 +65,13 @@ def storable(text: str) -> str:
 
 def content_hash(text: str) -> str:
     """The name of a stored text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]
+    return _hash(text)[:HASH_CHARS]
 
 
-def link_hash(parent: str | None, message: str) -> str:
-    """The name of the history that ends with `message` after `parent`."""
-    return hashlib.sha256(f"{parent or ''}>{message}".encode()).hexdigest()[:HASH_CHARS]
+def link_hash(parent: str | None, message: str, position: int) -> str:
+    """The name of the history that ends with `message`, at `position` in it, after `parent`."""
+    name = _hash(f"{parent or ''}>{message}")
+    return name[:LINK_CHARS] if parent is None or position < 2 else (parent[:PLACE_CHARS] + name)[:LINK_CHARS]
 
 
 def chain(messages: Iterable[str], tip: str | None = None, count: int = 0) -> tuple[Link, ...]:
@@ -69,12 +81,37 @@ def chain(messages: Iterable[str], tip: str | None = None, count: int = 0) -> tu
     """
     links: list[Link] = []
     for position, message in enumerate(messages, count):
-        links.append(Link(link_hash(tip, message), tip, message, position))
+        links.append(Link(link_hash(tip, message, position), tip, message, position))
         tip = links[-1].hash
     return tuple(links)
 
 
+def _hash(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:18]).decode()
+
+
+def quick_json(value: Any) -> bytes | None:
+    """`value` as JSON if orjson can write it, in a tenth of the time that `json` takes; equal bytes are equal
+    values of equal types, with keys in equal order.
+
+    It cannot if the value is nested deeply, has an integer of more than 64 bits, a lone surrogate, a null
+    (for which orjson takes NaN and the infinities too) or what is not of JSON.
+    """
+    try:
+        data = orjson.dumps(value)
+    except TypeError:
+        return None
+    return None if b"null" in data and _NULL.search(data) else data
+
+
+_NULL = re.compile(rb"(?<![^:,[])null")
+"""Also some texts: it only takes longer then."""
+
+
 def _any_json_text(value: Any) -> str:
+    quick = quick_json(value)
+    if quick is not None:
+        return quick.decode()
     try:
         text = _PLAIN.encode(value)
     except ValueError:

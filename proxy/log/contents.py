@@ -60,22 +60,26 @@ class Contents:
 
     def message(self, message: Any) -> str:
         """Its hash."""
+        return self.stored(message)[0]
+
+    def stored(self, message: Any) -> tuple[str, str]:
+        """A message's hash, and its text as it is stored."""
         return self._content("messages", message)
 
     def tools(self, tools: list[Any]) -> str:
         """The hash of a request's tools."""
-        return self._tools.made(tools, lambda it: self._content("tool_lists", it))
+        return self._tools.made(tools, lambda it: self._content("tool_lists", it)[0])
 
     def _link(self, link: Link) -> None:
         if self._is_new(link.hash):
             self._execute(sql.LINK.sql, sql.LINK.values(link))
 
-    def _content(self, table: str, value: Any) -> str:
+    def _content(self, table: str, value: Any) -> tuple[str, str]:
         text = self._text(value)
         name = content_hash(text)
         if self._is_new(table[0] + name):
             self._execute(sql.CONTENT[table].sql, (name, text))
-        return name
+        return name, text
 
     def _is_new(self, key: str) -> bool:
         if key in self._known:

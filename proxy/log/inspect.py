@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from proxy.log.answers import OWN_DICTIONARY, unpack
 from proxy.log.database import BUSY_SECONDS, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import APPLICATION, MIGRATIONS, version_of
@@ -126,7 +127,7 @@ def exchange_document(path: Path, wanted: str) -> tuple[Document, bytes | None]:
     """One exchange, by its id or a beginning that is its alone, and its answer's bytes. Raises LogError."""
     with reading(path) as connection:
         row = connection.execute(_EXCHANGE, (_find_exchange(connection, path, wanted),)).fetchone()
-        document = {name: row[name] for name in row.keys() if name not in ("tip", "raw")}  # noqa: SIM118
+        document = {name: row[name] for name in row.keys() if name not in _APART}  # noqa: SIM118
         document["stream"] = bool(row["stream"])
         for name in _JSON_COLUMNS:
             document[name] = None if row[name] is None else json.loads(row[name])
@@ -165,19 +166,20 @@ _RUNS = f"""WITH chosen AS (SELECT rowid AS place, * FROM runs {{which}}),
     FROM chosen LEFT JOIN of_exchanges ON run_id = id ORDER BY created_at, place"""
 _CANDIDATES = f"""SELECT id, side FROM exchanges WHERE id >= :begin AND id <= :begin || char(0x10ffff)
     AND substr(id, 1, length(:begin)) = :begin LIMIT {CANDIDATES_SHOWN + 1}"""
-_EXCHANGE = """SELECT exchanges.id, side, parent_id, exchanges.run_id, runs.name AS run_name,
+_EXCHANGE = f"""SELECT exchanges.id, side, parent_id, exchanges.run_id, runs.name AS run_name,
     exchanges.session_id, sessions.name AS session, sessions.attempt, turns.task, exchanges.turn,
     correlation, reason, method, path, started_at, finished_at, delivered_at, time_to_first_chunk,
     finish_state, status, error_type, error, stream, request_model, response_model, response_id,
     finish_reasons, input_tokens, output_tokens, key_hash, request_sha256, request_headers,
     response_headers, changes, findings, exchanges.body AS parameters, tool_lists.body AS tools,
-    message_count, tip, messages.body AS answer, raw
+    message_count, tip, messages.body AS answer, raw, {OWN_DICTIONARY} AS dictionary
     FROM exchanges LEFT JOIN runs ON runs.id = exchanges.run_id
     LEFT JOIN sessions ON sessions.id = exchanges.session_id
     LEFT JOIN turns ON turns.session_id = exchanges.session_id AND turns.turn = exchanges.turn
     LEFT JOIN tool_lists ON tool_lists.hash = tools
     LEFT JOIN messages ON messages.hash = output_message
     WHERE exchanges.id = ?"""
+_APART = ("tip", "raw", "dictionary")
 _JSON_COLUMNS = (
     "finish_reasons",
     "request_headers",
@@ -207,7 +209,7 @@ def _find_exchange(connection: sqlite3.Connection, path: Path, wanted: str) -> s
 
 def _decompressed(path: Path, row: sqlite3.Row) -> bytes:
     try:
-        return zlib.decompress(row["raw"])
+        return unpack(row["raw"], row["dictionary"])
     except zlib.error as error:
         raise LogError(f"{path}: the raw answer of exchange {row['id']} is damaged ({error})") from error
 

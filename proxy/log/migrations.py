@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from sqlite_utils import Database
 
+from proxy.log.answers import DICTIONARY
+
 APPLICATION = "wildtoolbench-proxy"
 
 _TABLES = (
@@ -260,12 +262,18 @@ def _growth(db: Database) -> None:
         db.execute(f"CREATE INDEX idx_exchanges_{name} ON exchanges({columns}) WHERE {which}")
 
 
+def _answers(db: Database) -> None:
+    """Answers are compressed by a dictionary, of which this text is the beginning (see `answers`)."""
+    db.execute("INSERT INTO meta VALUES ('answer_dictionary', ?)", (DICTIONARY,))
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _first_schema,
     _run_names,
     _plans_and_threads,
     _live_sessions,
     _growth,
+    _answers,
 )
 """Append only: a step that has been released is never changed."""
 

@@ -2,9 +2,10 @@
 
 An agent sends its whole history with every call, under the same headers, with the same tools and
 parameters. To serialise, mask, hash and look up all of it again was three quarters of what a call cost
-the writer. `marshal` (version 2, which has no references) tells in one pass in C whether it is the same:
-equal bytes mean equal values of equal types with keys in equal order, which `==` does not. Should it
-ever write one value in two ways, the work is only done again.
+the writer. One pass in native code tells whether it is the same: equal bytes mean equal values of equal types
+with keys in equal order, which `==` does not. They are those of `quick_json` or, for what that cannot write,
+of `marshal` (version 2, which has no references). Should this ever write one value in two ways, the work is
+only done again.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from proxy.log.chains import quick_json
+
 _VERSION = 2
 _LIST_HEAD = 5
 """Bytes before a list's first element: the type, and how many there are."""
+
+_COMMA = ord(",")
+_MARSHALLED = b"\xff"
+"""What no JSON begins with."""
 
 CONVERSATIONS = 4096
 """Second messages, which are mostly the user's first, of the histories that are remembered."""
@@ -48,49 +55,77 @@ class Looked:
 
     known: Stored | None
     beginning: bytes = b""
+    is_quick: bool = False
     size: int = 0
     digest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Branches:
+    """Histories with one second message, by their digests, the latest last, and how they were written."""
+
+    is_quick: bool
+    stored: dict[bytes, Stored]
 
 
 class Histories:
     """Finds how much of a history is stored already, whoever sent it."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, dict[bytes, Stored]] = {}
+        self._known: dict[bytes, _Branches] = {}
 
     def clear(self) -> None:
         self._known.clear()
 
     def look(self, messages: list[Any]) -> Looked:
-        """An element is written so that no other begins with it: equal bytes are equal messages."""
         try:
-            data = memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:]
             beginning = hashlib.sha256(marshal.dumps(messages[1:2], _VERSION)).digest()
+            branches = self._known.get(beginning, _Branches(True, {}))
+            data, is_quick = _written(messages, branches.is_quick)
         except ValueError:  # nested too deeply, or not of JSON's types
             return Looked(None)
+        found = branches.stored.values() if is_quick == branches.is_quick else ()
         hasher, done, known = hashlib.sha256(), 0, None
-        branches = self._known.get(beginning, {})
-        for stored in sorted(branches.values(), key=lambda it: it.size):
+        for stored in sorted(found, key=lambda it: it.size):
             if stored.size > len(data):
                 break
             hasher.update(data[done : stored.size])
             done = stored.size
-            if hasher.digest() == stored.digest:
+            if hasher.digest() == stored.digest and _is_whole(data, done, is_quick):
                 known = stored
         hasher.update(data[done:])
-        return Looked(known, beginning, len(data), hasher.digest())
+        return Looked(known, beginning, is_quick, len(data), hasher.digest())
 
     def remember(self, looked: Looked, count: int, tip: str) -> None:
         if not looked.digest:
             return
-        branches = self._known.pop(looked.beginning, {})
-        branches.pop(looked.digest, None)
-        branches[looked.digest] = Stored(looked.size, looked.digest, count, tip)
-        if len(branches) > BRANCHES:
-            del branches[next(iter(branches))]
+        branches = self._known.pop(looked.beginning, None)
+        if branches is None or branches.is_quick != looked.is_quick:
+            branches = _Branches(looked.is_quick, {})
+        stored = branches.stored
+        stored.pop(looked.digest, None)
+        stored[looked.digest] = Stored(looked.size, looked.digest, count, tip)
+        if len(stored) > BRANCHES:
+            del stored[next(iter(stored))]
         self._known[looked.beginning] = branches  # the last in line to be forgotten
         if len(self._known) > CONVERSATIONS:
             del self._known[next(iter(self._known))]
+
+
+def _written(messages: list[Any], is_quick: bool) -> tuple[memoryview, bool]:
+    """The bytes of the elements, and whether JSON's: what could once not be written so is not tried again."""
+    quick = quick_json(messages) if is_quick else None
+    if quick is not None:
+        return memoryview(quick)[1:-1], True
+    return memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:], False
+
+
+def _is_whole(data: memoryview, size: int, is_quick: bool) -> bool:
+    """Whether an element ends there, where bytes end that are those of elements.
+
+    `marshal` writes none so that another begins with it; in JSON, a number may go on.
+    """
+    return not is_quick or size == len(data) or data[size] == _COMMA
 
 
 class Texts:
@@ -104,7 +139,7 @@ class Texts:
 
     def made(self, value: Any, make: Callable[[Any], _Result]) -> _Result:
         try:
-            data = marshal.dumps(value, _VERSION)
+            data = quick_json(value) or _MARSHALLED + marshal.dumps(value, _VERSION)
         except ValueError:  # nested too deeply, or not of JSON's types
             return make(value)
         key = (len(data), data[:END], data[-END:])

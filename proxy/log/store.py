@@ -10,6 +10,7 @@ from typing import Any
 
 from proxy.log import rows
 from proxy.log import statements as sql
+from proxy.log.answers import ANSWER_DICTIONARY, pack
 from proxy.log.chains import json_text
 from proxy.log.contents import Contents
 from proxy.log.errors import LogError
@@ -58,6 +59,7 @@ class Store:
         self._file = _identity(self._path)
         self._text = StoredText()
         self._contents = Contents(connection.execute, self._text.evidence)
+        self._dictionary = connection.execute(ANSWER_DICTIONARY).fetchone()[0].encode()
         self._data_version = -1
         self._seq = 0
         self._writers: dict[type, Callable[[Any], None]] = {
@@ -208,6 +210,7 @@ class Store:
 
     def _finish(self, row: rows.ExchangeFinish) -> None:
         text = self._text
+        message, said = (None, "") if row.message is None else self._contents.stored(row.message)
         changed = self._put(
             sql.FINISH,
             row,
@@ -217,9 +220,11 @@ class Store:
             text.parameters(row.finish_reasons),
             _count(row.input_tokens),
             _count(row.output_tokens),
-            None if row.message is None else self._contents.message(row.message),
+            message,
             text.headers(row.headers),
-            text.raw(row.raw, row.status),
+            None
+            if row.raw is None
+            else pack(text.raw(row.raw, row.status), self._dictionary + said.encode()),
             text.text(row.error_type),
             text.text(row.error),
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
+from functools import lru_cache
 from typing import Any
 
 from proxy.log.chains import TOO_DEEP, json_text, storable
 from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
-from proxy.log.repeats import Texts
+from proxy.log.repeats import TEXTS, Texts
 
-_SMALL = 65_536
-"""Bytes of an answer. For less, zlib's 256 KB of tables cost four times what compressing does."""
+_SHORT = 256
+"""Characters of a text that may come again, as names of models do."""
 
 
 class StoredText:
@@ -19,12 +19,14 @@ class StoredText:
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
         self._parameters, self._headers = Texts(), Texts()
+        self._short = lru_cache(TEXTS)(self._scrubbed_text)
 
     def hide(self, secrets: tuple[str, ...]) -> None:
         """Mask these, and no others, from now on."""
         self.secrets = secrets
         self._parameters.clear()
         self._headers.clear()
+        self._short.cache_clear()
 
     def evidence(self, value: Any) -> str:
         """A JSON value of a conversation, masked and no more."""
@@ -46,18 +48,16 @@ class StoredText:
         """A text of the envelope. What should be text and is not, as some providers do, is kept as JSON."""
         if text is None:
             return None
-        return storable(scrub(text if isinstance(text, str) else json_text(text), self.secrets))
+        plain = text if isinstance(text, str) else json_text(text)
+        return self._short(plain) if len(plain) <= _SHORT else self._scrubbed_text(plain)
 
-    def raw(self, data: bytes | None, status: int | None) -> bytes | None:
-        """An answer's bytes, compressed."""
-        if data is None:
-            return None
+    def raw(self, data: bytes, status: int | None) -> bytes:
+        """An answer's bytes."""
         failed = status is not None and status >= 400
-        data = (scrub_bytes if failed else mask_bytes)(data, self.secrets)
-        if len(data) >= _SMALL:
-            return zlib.compress(data)
-        packer = zlib.compressobj(wbits=13, memLevel=7)
-        return packer.compress(data) + packer.flush()
+        return (scrub_bytes if failed else mask_bytes)(data, self.secrets)
+
+    def _scrubbed_text(self, text: str) -> str:
+        return storable(scrub(text, self.secrets))
 
     def _scrubbed(self, value: Any) -> str:
         try:

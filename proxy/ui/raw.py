@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from proxy.log.answers import OWN_DICTIONARY, unpack
 from proxy.ui.recorded import HISTORY
 from proxy.ui.room import TEXT_CHARS, Room
 
@@ -23,7 +24,8 @@ _ABOUT = """id, side, parent_id AS parent, turn, reason, correlation, method, pa
     time_to_first_chunk, status, finish_state, request_model, response_model, input_tokens, output_tokens,
     error_type, error"""
 _EXCHANGES = f"""SELECT {_ABOUT}, stream, changes, findings, request_headers, response_headers, tip,
-    message_count, tools, length(body) AS length, substr(body, 1, {TEXT_CHARS}) AS body, output_message, raw
+    message_count, tools, length(body) AS length, substr(body, 1, {TEXT_CHARS}) AS body, output_message, raw,
+    {OWN_DICTIONARY} AS dictionary
     FROM exchanges WHERE id IN (SELECT value FROM json_each(?)) ORDER BY arrival LIMIT {MOST}"""
 _HISTORY = f"{HISTORY} SELECT message FROM history ORDER BY position"
 _BODY = "SELECT length(body), substr(body, 1, ?) FROM {table} WHERE hash = ?"
@@ -47,13 +49,23 @@ def raw_exchanges(connection: sqlite3.Connection, ids: Sequence[str]) -> JSON:
                 "tools": tools.number(row["tools"]),
                 "body": None if row["body"] is None else room.text(row["body"], row["length"]),
                 "message": messages.number(row["output_message"]),
-                **_answer(row["raw"], room),
+                **_answer(row["raw"], row["dictionary"], room),
             }
         )
     return {"messages": messages.texts, "tools": tools.texts, "exchanges": told}
 
 
-_TAKEN = {*_JSON_COLUMNS, "tip", "message_count", "tools", "length", "body", "output_message", "raw"}
+_TAKEN = {
+    *_JSON_COLUMNS,
+    "tip",
+    "message_count",
+    "tools",
+    "length",
+    "body",
+    "output_message",
+    "raw",
+    "dictionary",
+}
 
 
 class _Once:
@@ -80,11 +92,11 @@ def _history(connection: sqlite3.Connection, row: sqlite3.Row, messages: _Once) 
     return [messages.number(name) for (name,) in connection.execute(_HISTORY, (row["tip"],)).fetchall()]
 
 
-def _answer(raw: bytes | None, room: Room) -> JSON:
+def _answer(raw: bytes | None, dictionary: str, room: Room) -> JSON:
     if raw is None:
         return {"answer": None, "answer_base64": None}
     try:
-        found = zlib.decompressobj().decompress(raw, ANSWER_BYTES)
+        found = unpack(raw, dictionary, ANSWER_BYTES)
     except zlib.error:
         return {"answer": "(what is stored of it is damaged)", "answer_base64": None}
     whole = len(found) < ANSWER_BYTES

@@ -23,7 +23,7 @@ from scenarios.types import Reply, Scenario
 from scoring.types import AGENT_STOPPED, NOT_REACHED, STOPPED, TaskTrajectory, Trajectory
 
 APPLICATION = "wildtoolbench-proxy"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """The schema that is read here: the newest one there is."""
 
 BUSY_SECONDS = 5.0

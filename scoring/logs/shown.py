@@ -69,7 +69,10 @@ _TRIES = f"""{LAST_ATTEMPTS} SELECT exchanges.session_id, turns.task, exchanges.
 _OF_RUN = f"{LAST_ATTEMPTS}, own AS (SELECT exchanges.* FROM last JOIN exchanges ON session_id = last.id"
 _OWN = f"{_OF_RUN} WHERE place = 1)"
 _EXCHANGES = f"""{_OWN} SELECT session_id, {", ".join((*_TEXTS, *_NUMBERS, *_JSON))},
-        tip, tools, body, output_message, raw, message_count FROM own ORDER BY session_id, arrival"""
+        tip, tools, body, output_message, message_count, raw,
+        (SELECT value FROM meta WHERE key = 'answer_dictionary')
+        || coalesce((SELECT messages.body FROM messages WHERE hash = output_message), '')
+        FROM own ORDER BY session_id, arrival"""
 _LINKS = f"""{_OWN}, links AS (
         SELECT hash, parent, message FROM chains WHERE hash IN (SELECT tip FROM own)
         UNION SELECT chains.hash, chains.parent, chains.message
@@ -186,7 +189,7 @@ def _exchanges(connection: sqlite3.Connection, run: Mapping[str, str]) -> Iterat
     size = len(_TEXTS), len(_NUMBERS), len(_JSON)
     for session, *row in connection.execute(_EXCHANGES, run):
         texts, numbers, values = row[: size[0]], row[size[0] : sum(size[:2])], row[sum(size[:2]) : sum(size)]
-        tip, tools, body, message, answer, count = row[sum(size) :]
+        tip, tools, body, message, count, answer, dictionary = row[sum(size) :]
         about: dict[str, Any] = dict(zip(_TEXTS, map(_text_or_none, texts), strict=True))
         about["parent"] = about.pop("parent_id")
         about |= zip(_NUMBERS, map(_number_or_none, numbers), strict=True)
@@ -201,7 +204,7 @@ def _exchanges(connection: sqlite3.Connection, run: Mapping[str, str]) -> Iterat
                 tools=_text_or_none(tools),
                 body=_text_or_none(body),
                 message=_text_or_none(message),
-                answer=None if answer is None else _unpacked(answer),
+                answer=None if answer is None else _unpacked(answer, dictionary),
             ),
         )
 
@@ -214,11 +217,16 @@ def _history(links: Mapping[str, tuple[str | None, str]], tip: str | None) -> tu
     return tuple(reversed(found))
 
 
-def _unpacked(answer: bytes) -> bytes:
+def _unpacked(answer: bytes, dictionary: str) -> bytes:
+    """As `proxy.log.answers` has it."""
+    unpacker = zlib.decompressobj(zdict=dictionary.encode())
     try:
-        return zlib.decompress(answer)
+        found = unpacker.decompress(answer)
     except zlib.error as error:
         raise ValueError("an answer cannot be decompressed") from error
+    if not unpacker.eof:
+        raise ValueError("an answer is incomplete")
+    return found
 
 
 def _reasoning(message: Any) -> str | None:

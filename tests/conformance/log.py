@@ -20,6 +20,11 @@ select * from exchanges
 where side = :side and (id in (select id from asked) or parent_id in (select id from asked))
 order by arrival
 """
+_ANSWERS = """
+select raw,
+    (select value from meta where key = 'answer_dictionary') || coalesce(messages.body, '') as dictionary
+from exchanges left join messages on messages.hash = output_message where raw is not null
+"""
 _STEPS = """
 select steps.decision from steps join exchanges on exchanges.id = steps.exchange_id
 where exchanges.parent_id in (select id from exchanges where instr(body, :m)) order by steps.seq
@@ -74,7 +79,8 @@ class Log:
     def everything(self) -> bytes:
         """All bytes of the log's files, and of the answers that are compressed in them."""
         files = [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-shm"))]
-        raws = self.query("select raw from exchanges where raw is not null")
-        return b"\n".join(
-            [*(it.read_bytes() for it in files if it.exists()), *(zlib.decompress(it["raw"]) for it in raws)]
+        answers = (
+            zlib.decompressobj(zdict=it["dictionary"].encode()).decompress(it["raw"])
+            for it in self.query(_ANSWERS)
         )
+        return b"\n".join([*(it.read_bytes() for it in files if it.exists()), *answers])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +12,7 @@ from urllib.parse import unquote
 import aiohttp
 import openai
 import pytest
+from support import logs
 from support.playing import Answer, Proxy, locked, prompt, recording, soon
 
 from proxy.simulate.policies import parse_policy
@@ -46,8 +46,8 @@ def streaming(proxy: Proxy) -> Any:
     return proxy.http.post(f"{proxy.url}/v1/chat/completions", json={**HELLO, "stream": True})
 
 
-def raw(row: dict[str, Any]) -> bytes:
-    return zlib.decompress(row["raw"])
+def raw(proxy: Proxy, row: dict[str, Any]) -> bytes:
+    return logs.answer(proxy.log, row["id"])
 
 
 # Requests
@@ -130,7 +130,7 @@ async def test_a_body_of_three_megabytes_passes_both_ways(provider: Any, tmp_pat
         assert completion.choices[0].message.content == text
         assert provider.requests[0].body["messages"][0]["content"] == text
         [row] = await proxy.finished(1)
-        assert json.loads(raw(row))["choices"][0]["message"]["content"] == text
+        assert json.loads(raw(proxy, row))["choices"][0]["message"]["content"] == text
 
 
 # Answers
@@ -148,7 +148,7 @@ async def test_an_answer_comes_with_its_headers_and_bytes(provider: Any, tmp_pat
             "1",
         ]
         [row] = await proxy.finished(1)
-        assert raw(row) == odd
+        assert raw(proxy, row) == odd
         assert row["finish_state"] == "complete"
 
 
@@ -187,7 +187,7 @@ async def test_a_stream_passes_byte_for_byte_with_comments_and_characters_cut_in
         answer = await post(proxy, {**HELLO, "stream": True})
         assert answer.raw == b"".join(sent)
         [row] = await proxy.finished(1)
-        assert raw(row) == answer.raw
+        assert raw(proxy, row) == answer.raw
         assert (row["input_tokens"], row["output_tokens"]) == (4, 2)
         [message] = proxy.rows("SELECT body FROM messages WHERE hash = ?", row["output_message"])
         assert json.loads(message["body"])["content"] == "世界🎉"
@@ -219,7 +219,7 @@ async def test_what_the_provider_compressed_arrives_readable(provider: Any, tmp_
         body = gzip.decompress(answer.raw) if answer.headers.get("Content-Encoding") else answer.raw
         assert body == b"data: [DONE]\n\n"
         first, _ = await proxy.finished(2)
-        assert json.loads(raw(first))["choices"][0]["message"]["content"] == "zip"
+        assert json.loads(raw(proxy, first))["choices"][0]["message"]["content"] == "zip"
         assert provider.requests[0].headers["Accept-Encoding"] == "identity"
 
 
@@ -295,7 +295,7 @@ async def test_a_stream_that_breaks_is_seen_as_broken(provider: Any, tmp_path: P
                 await response.read()
         [row] = await proxy.finished(1)
         assert (row["finish_state"], row["status"]) == ("provider_abort", 200)
-        assert b"half" in raw(row)
+        assert b"half" in raw(proxy, row)
 
 
 async def test_a_json_answer_that_breaks_is_seen_as_broken(provider: Any, tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ async def test_an_agent_that_leaves_a_stream_takes_the_provider_with_it(
         assert (row["finish_state"], row["status"]) == ("client_abort", 200)
         assert row["error_type"] == "client_disconnected"
         assert row["delivered_at"] is None
-        assert b"half" in raw(row)
+        assert b"half" in raw(proxy, row)
 
 
 async def test_an_agent_that_leaves_before_the_first_byte_is_logged_as_gone(

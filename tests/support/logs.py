@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from proxy.log.answers import OWN_DICTIONARY, unpack
 from proxy.log.rows import (
     ExchangeFinish,
     ExchangeStart,
@@ -145,6 +146,13 @@ def end(task: int = 0, how: str = "closed", session_id: str = "s1") -> TaskEndRo
 def opened(session_id: str = "s1", scenario_id: str = "shop_1") -> tuple[Any, ...]:
     """A run with one open session: what every other row needs."""
     return run(), scenario(scenario_id), session(session_id, scenario_id)
+
+
+def answer(path: Path, exchange_id: str = "x1") -> bytes:
+    """The answer's bytes as they came."""
+    sql = f"SELECT raw, {OWN_DICTIONARY} FROM exchanges WHERE id = ?"
+    [(packed, dictionary)] = query(path, sql, exchange_id)
+    return unpack(packed, dictionary)
 
 
 def query(path: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:

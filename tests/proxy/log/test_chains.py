@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import sqlite3
@@ -10,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.log.chains import TOO_DEEP, chain, content_hash, json_text, link_hash, storable
+from proxy.log.chains import (
+    LINK_CHARS,
+    PLACE_CHARS,
+    TOO_DEEP,
+    chain,
+    content_hash,
+    json_text,
+    link_hash,
+    quick_json,
+    storable,
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -63,8 +74,9 @@ def test_a_lone_surrogate_in_a_plain_text_is_spelled_out() -> None:
     assert storable("naïve 😀") == "naïve 😀"
 
 
-def test_a_hash_is_the_first_half_of_the_sha256() -> None:
-    assert content_hash('"ä"') == hashlib.sha256('"ä"'.encode()).hexdigest()[:32]
+def test_a_hash_is_the_first_132_bits_of_the_sha256_in_base64() -> None:
+    digest = hashlib.sha256('"ä"'.encode()).digest()
+    assert content_hash('"ä"') == base64.urlsafe_b64encode(digest).decode()[:22]
 
 
 def test_a_longer_history_continues_the_chain_of_the_shorter_one() -> None:
@@ -86,7 +98,42 @@ def test_the_same_message_at_another_place_is_another_link() -> None:
 
 @pytest.mark.parametrize("other", [("p", "n"), ("q", "m"), (None, "m")])
 def test_a_link_depends_on_parent_and_message(other: tuple[str | None, str]) -> None:
-    assert link_hash("p", "m") != link_hash(*other)
+    assert link_hash("p", "m", 2) != link_hash(*other, 2)
+
+
+def test_links_after_the_second_begin_as_the_one_before_does() -> None:
+    first, *others = (link.hash for link in chain(map(str, range(50))))
+
+    assert {len(it) for it in (first, *others)} == {LINK_CHARS}
+    assert {it[:PLACE_CHARS] for it in others} == {others[0][:PLACE_CHARS]}
+    assert first[:PLACE_CHARS] != others[0][:PLACE_CHARS]
+    assert len({it[PLACE_CHARS:] for it in others}) == 49
+
+
+@pytest.mark.parametrize(
+    "value", [None, [None], {"a": None}, [1, None], float("nan"), 2**64, "\ud800", {1: 2}]
+)
+def test_what_could_be_taken_for_something_else_is_not_written_quickly(value: Any) -> None:
+    assert quick_json(value) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["null", "a null", {"type": "null"}, ["null"], {"null": 1}, "[null]x", 'x": null']
+)
+def test_a_text_about_null_is_written_as_what_it_is(value: Any) -> None:
+    assert json.loads(json_text(value)) == value
+
+
+@given(json_values)
+def test_what_is_written_quickly_is_as_json_writes_it(value: Any) -> None:
+    quick = quick_json(value)
+    if quick is not None and not _has_float(value):
+        assert quick.decode() == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _has_float(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, float) or any(map(_has_float, inner))
 
 
 def test_an_empty_history_has_no_links() -> None:

@@ -10,6 +10,7 @@ import pytest
 from sqlite_utils import Database
 from support import logs
 
+from proxy.log.answers import DICTIONARY
 from proxy.log.database import open_for_writing, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import MIGRATIONS, migrate, version_of
@@ -38,6 +39,7 @@ def test_a_new_log_has_the_newest_schema_in_wal_mode(tmp_path: Path) -> None:
             "schema_version": len(MIGRATIONS),
             "seq": 0,
             "created_at": 12.5,
+            "answer_dictionary": DICTIONARY,
         }
 
 

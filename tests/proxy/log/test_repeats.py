@@ -63,6 +63,23 @@ def test_values_that_are_written_differently_are_not_taken_for_each_other(one: A
         assert (texts.made(first, repr), texts.made(second, repr)) == (repr(first), repr(second))
 
 
+def test_a_number_that_goes_on_is_another_element() -> None:
+    histories = Histories()
+    remembered(histories, ["a", "b", 1])
+
+    assert known(histories, ["a", "b", 12]) is None
+    assert known(histories, ["a", "b", 1, 2]) == (3, "tip of 3")
+
+
+def test_a_history_goes_on_being_known_after_its_first_null() -> None:
+    histories, messages = Histories(), said(*"abc")
+    remembered(histories, messages)
+    for content in (None, "d", "e"):
+        messages = [*messages, *said(content)]
+        remembered(histories, messages)
+        assert known(histories, [*messages, *said("on")]) == (len(messages), f"tip of {len(messages)}")
+
+
 def test_nothing_is_known_of_what_is_nested_too_deeply_to_be_told_apart() -> None:
     histories, texts, deep = Histories(), Texts(), nested(3000)
     remembered(histories, deep)
