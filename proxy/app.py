@@ -261,7 +261,7 @@ class Agents:
 
     def _received(self, visit: Visit, body: Any, origin: Origin) -> str:
         request, translated = visit.request, visit.translated
-        for secret in secrets_of(request):
+        for secret in secrets_of(request, body):
             self._journal.log.hide(secret)
         visit.exchange_id = self._journal.received(
             request.method,

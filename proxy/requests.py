@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from aiohttp import web
 
 from proxy.limits import LIMITS, Limits, shown
+from proxy.log.redaction import is_maskable, secret_fields
 from proxy.responses import Translated
 from proxy.sessions import Player
 from proxy.wire.answer import one_line
@@ -23,7 +24,20 @@ from proxy.wire.errors import ApiError
 Body = dict[str, Any]
 
 _PATH = re.compile(r"(?:/s/(?P<session>[^/]+))?(?:/v1)?(?P<rest>/.*)", re.DOTALL)
-_KEY_PARAMETERS = frozenset({"key", "api_key", "api-key", "apikey", "token", "access_token"})
+_KEY_HEADERS = (
+    "api-key",
+    "cf-aig-authorization",
+    "helicone-auth",
+    "ocp-apim-subscription-key",
+    "x-access-token",
+    "x-amz-security-token",
+    "x-api-key",
+    "x-auth-token",
+    "x-goog-api-key",
+)
+_KEY_PARAMETERS = frozenset(
+    {"key", "api_key", "api-key", "apikey", "token", "access_token", "subscription-key", "sig", "signature"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +93,18 @@ async def read_body(request: web.Request) -> bytes:
         raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
 
 
-def secrets_of(request: web.Request) -> list[str]:
+def secrets_of(request: web.Request, body: Any = None) -> list[str]:
     """What an agent authorizes itself with, wherever it stands: none of it may reach the log."""
-    header = request.headers.get("Authorization", "").partition(" ")[2].strip()
-    named = [request.headers.get(name, "") for name in ("api-key", "x-api-key", "x-goog-api-key")]
-    query = [value for name, value in request.query.items() if name.lower() in _KEY_PARAMETERS]
-    return [secret for secret in (header, *named, *query) if secret]
+    headers = request.headers
+    given = [headers[name] for name in ("Authorization", "Proxy-Authorization") if name in headers]
+    given += [headers[name] for name in _KEY_HEADERS if name in headers]
+    # Behind the scheme, such as `Bearer`, where there is one.
+    found = [value.partition(" ")[2].strip() or value.strip() for value in given]
+    if "Cookie" in headers:
+        found += [cookie for cookie in request.cookies.values() if is_maskable(cookie)]
+    if request.query_string:
+        found += [value for name, value in request.query.items() if name.lower() in _KEY_PARAMETERS]
+    return [secret for secret in (*found, *secret_fields(body)) if secret]
 
 
 def find_address(request: web.Request) -> Address:

@@ -99,7 +99,7 @@ async def running(
         stack.push_async_callback(log.commit)
         own_key = environ.get(DEFAULT_KEY_ENV) or None
         for secret in filter(None, (key, own_key, admission.token, *provider.endpoint.secrets)):
-            log.hide(secret)
+            log.hide(secret, always=True)
         if run.stored is None:
             log.put(run.row)
         log.put(StartRow(started_at), *scenario_rows(files))
@@ -108,7 +108,7 @@ async def running(
         if registry is not None:
             stack.push_async_callback(registry.close)
         token = _token(settings)
-        log.hide(token)
+        log.hide(token, always=True)
         about = {"run": run.row.id, "config": run.row.config}
         agents = Agents(
             registry,

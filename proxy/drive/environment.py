@@ -5,7 +5,8 @@ Names and values of the switches are those that the frameworks themselves docume
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from proxy.drive.agent import AgentSession, placeholder_key
@@ -30,6 +31,9 @@ DEFAULTS = {
 _MCP_URL = "EVAL_MCP_URL"
 _CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_NAMED = re.compile(r"-{0,2}(?P<name>[\w-]+)=(?P<value>.*)", re.DOTALL)
+"""`OPENAI_API_KEY=...`, or `--api-key=...`."""
+_TOKEN = re.compile(r"/t/(?P<token>[^/]+)/")
 
 
 def agent_environment(
@@ -57,11 +61,21 @@ def agent_environment(
 
 def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The values that must not be shown should an agent print them, by the names they stand under."""
-    return tuple(
-        value
-        for name, value in environ.items()
-        if any(word in name.upper() for word in _SECRET_WORDS) and is_maskable(value)
-    )
+    return tuple(value for name, value in environ.items() if _is_secret(name) and is_maskable(value))
+
+
+def secrets_in(command: Sequence[str], base_url: str) -> tuple[str, ...]:
+    """As `secrets_of`, of a command's words and of the address that its agent is given."""
+    words = zip(["", *command], command, strict=False)
+    found = {after for before, after in words if before.startswith("-") and _is_secret(before)}
+    found |= {it["value"] for word in command if (it := _NAMED.fullmatch(word)) and _is_secret(it["name"])}
+    if token := _TOKEN.search(base_url):
+        found.add(token["token"])
+    return tuple(sorted(filter(is_maskable, found)))
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.upper() for word in _SECRET_WORDS)
 
 
 def _direct(base_url: str, environ: Mapping[str, str]) -> dict[str, str]:

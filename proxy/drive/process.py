@@ -13,7 +13,7 @@ from typing import Self, cast
 from weakref import WeakSet
 
 from proxy.drive.agent import AgentFailure, AgentKilled
-from proxy.drive.environment import secrets_of
+from proxy.drive.environment import secrets_in, secrets_of
 from proxy.log.redaction import scrub
 from scenarios.text import visible
 
@@ -134,7 +134,8 @@ class Processes:
         transport, pipes = await loop.subprocess_exec(
             lambda: _Pipes(heard), *command, env=environment, start_new_session=True
         )
-        process = Process(pipes, transport, self._secrets)
+        told = secrets_in(command, environment.get("OPENAI_BASE_URL", ""))
+        process = Process(pipes, transport, (*self._secrets, *told))
         self._started.add(process)
         _RUNNING.add(process)
         pipes.when_gone = partial(self._forget, process)

@@ -154,6 +154,14 @@ def scrub_json(value: Any, secrets: Iterable[str] = ()) -> Any:
     return value
 
 
+def secret_fields(body: Any) -> list[str]:
+    """The texts of a request that stand under a name like `api_key`, at its top or in what is there."""
+    fields = body.items() if isinstance(body, dict) else ()
+    inner = [pair for _, value in fields if isinstance(value, dict) for pair in value.items()]
+    named = (value for name, value in (*fields, *inner) if _SECRET_FIELD.fullmatch(name))
+    return [value for value in named if isinstance(value, str) and is_maskable(value)]
+
+
 def _scrub_field(name: str, value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str) and _SECRET_FIELD.fullmatch(name):
         return value if value.startswith(PLACEHOLDER) else MASK

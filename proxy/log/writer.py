@@ -82,6 +82,7 @@ class LogWriter:
         self._lost: LogError | None = None
         self._kept: list[_Call] = []
         self._secrets: tuple[str, ...] = ()
+        self._owners: tuple[str, ...] = ()
         self._forms: tuple[str, ...] = ()
         self._checkpoints = Checkpoints(path)
         self._thread = threading.Thread(target=self._work, name="log-writer", daemon=True)
@@ -98,15 +99,21 @@ class LogWriter:
         """Why nothing can be written now; None while all is well."""
         return self._lost or self._failure
 
-    def hide(self, secret: str) -> None:
-        """Mask this key or token in whatever is handed over from now on. Call it at each use."""
+    def hide(self, secret: str, *, always: bool = False) -> None:
+        """Mask this key or token in whatever is handed over from now on. Call it at each use.
+
+        `always`: it is the owner's, and no number of keys that agents send makes it forgotten.
+        """
         if not secret or secret.startswith(PLACEHOLDER):
             return
         with self._gate:
-            if secret not in self._secrets[-1:]:
+            if always:
+                self._owners = (*self._owners, secret)
+                self._forms = forms((*self._owners, *self._secrets))
+            elif secret not in self._secrets[-1:] and secret not in self._owners:
                 others = (known for known in self._secrets if known != secret)
                 self._secrets = (*others, secret)[-SECRETS_LIMIT:]
-                self._forms = forms(self._secrets)
+                self._forms = forms((*self._owners, *self._secrets))
 
     def put(self, *rows: Row) -> None:
         """Hand rows over, without waiting. Raises LogError if the log is closed or has failed for good.

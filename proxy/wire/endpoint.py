@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -74,8 +74,11 @@ class Endpoint:
     def secrets(self) -> tuple[str, ...]:
         """Texts from the URL that must never be shown."""
         values = [pair.partition("=")[2] for pair in self.query.split("&")]
-        shown = [value for raw in values for value in (raw, unquote(raw)) if len(value) >= 8]
-        return (*shown, *(self.authorization or "").split()[1:])
+        values += [unquote(value) for value in values]
+        basic = (self.authorization or "").split()[1:]
+        for pair in (b64decode(text).decode() for text in basic):
+            values += [pair, *pair.split(":", 1)]
+        return (*basic, *(value for value in values if len(value) >= 8))
 
 
 def _basic(parts: SplitResult) -> str | None:

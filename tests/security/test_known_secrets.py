@@ -1,0 +1,72 @@
+"""What is known to be a key: of the owner for ever, of agents wherever they put it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+from support.playing import prompt, recording
+
+from proxy.drive.environment import secrets_in
+from proxy.log.writer import SECRETS_LIMIT, LogWriter
+from proxy.wire.endpoint import Endpoint
+
+OWNERS = "C4nary.owner.7Zq9xW2kLm"
+
+
+def test_no_number_of_agents_keys_makes_the_owners_forgotten(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    with LogWriter.open(log) as writer:
+        writer.hide(OWNERS, always=True)
+        for number in range(SECRETS_LIMIT + 1):
+            writer.hide(f"key-of-an-agent-{number:06}")
+        writer.commit_blocking(*logs.opened(), logs.start(messages=[{"role": "user", "content": OWNERS}]))
+        assert OWNERS.encode() not in b"".join(it.read_bytes() for it in tmp_path.iterdir())
+    assert b"[masked]" in log.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": OWNERS},
+        {"Authorization": f"Token {OWNERS}"},
+        {"Proxy-Authorization": f"Basic {OWNERS}"},
+        {"X-Auth-Token": OWNERS},
+        {"cf-aig-authorization": f"Bearer {OWNERS}"},
+        {"Cookie": f"theme=dark; session={OWNERS}"},
+    ],
+    ids=str,
+)
+async def test_a_key_in_any_header_is_masked_where_the_model_repeats_it(
+    provider: Any, tmp_path: Path, headers: dict[str, str]
+) -> None:
+    provider.reply(f"Your key is {OWNERS}.")
+    async with recording(tmp_path, provider.url) as proxy:
+        answer = await proxy.send("POST", "/v1/chat/completions", json=prompt(1), headers=headers)
+        assert answer.text == f"Your key is {OWNERS}."
+    assert OWNERS.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_user_and_a_password_in_an_address_are_secrets_each() -> None:
+    endpoint = Endpoint.parse("https://user-name:p%40ssword-1@host/v1?code=c0de-value")
+    assert {"user-name", "p@ssword-1", "user-name:p@ssword-1", "c0de-value"} <= set(endpoint.secrets)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent", "--api-key", OWNERS),
+        ("agent", "-token", OWNERS),
+        ("agent", f"--api-key={OWNERS}"),
+        ("env", f"MY_PASSWORD={OWNERS}", "agent"),
+    ],
+)
+def test_what_a_command_says_is_a_key_is_one(words: tuple[str, ...]) -> None:
+    assert secrets_in(words, "http://127.0.0.1:1/s/a/v1") == (OWNERS,)
+
+
+def test_the_proxys_token_in_an_agents_address_is_one_and_other_words_are_none() -> None:
+    words = ("agent", "--max-tokens", "100000", "--city", "Berlin-Mitte-10115", "--key")
+    assert secrets_in(words, f"http://127.0.0.1:1/t/{OWNERS}/s/a/v1") == (OWNERS,)
