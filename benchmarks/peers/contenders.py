@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
-import venv
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from installed import CACHE, python, uninstalled
 from machine import HERE
 from traffic import SCENARIO, Traffic
 
 ROOT = HERE.parent.parent
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wildproxy-benchmarks"
 DIRECT, REFERENCE, RECORD, EVALUATION, LITELLM = "direct", "bare + log", "record", "evaluation", "litellm"
 CHAT = "/v1/chat/completions"
 SESSION = f"/s/{SCENARIO}.e@num@/v1/chat/completions"
-
-
-INSTALLED = {
-    "reference": ("aiohttp==3.14.5", "orjson==3.13.0", "uvloop==0.23.0"),
-    "litellm": ("litellm[proxy]==1.106.12",),
-    "llm-observe": ("llm-observe-proxy==0.7.0",),
-}
-"""What `--install` puts into virtual environments below CACHE."""
-
-
-def python(name: str) -> str:
-    return str(CACHE / name / "bin" / "python")
-
-
-def uninstalled(name: str) -> str | None:
-    stamp = CACHE / name / "installed.json"
-    there = stamp.exists() and json.loads(stamp.read_text(encoding="utf-8")) == list(INSTALLED[name])
-    return None if there else f"{CACHE / name} is not there, or of other versions: run with --install"
-
-
-def install() -> None:
-    """Installs what is missing, byte-compiled: without, LiteLLM is slower still."""
-    for name, packages in INSTALLED.items():
-        if uninstalled(name):
-            venv.create(CACHE / name, with_pip=True, clear=True)
-            pip = [python(name), "-m", "pip", "install", "--quiet", "--compile"]
-            subprocess.run([*pip, *packages], check=True)
-            (CACHE / name / "installed.json").write_text(json.dumps(packages), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +34,27 @@ class Place:
         return f"http://127.0.0.1:{self.provider}"
 
 
-class Contender:
+class Contender(ABC):
     """Something between the load generator and the provider."""
 
     name: str
-    path = CHAT
-    streams = True
-    """Whether a stream is passed on while it comes."""
+
+    @abstractmethod
+    def command(self, place: Place) -> list[str]:
+        """How it is started; nothing for the provider itself."""
 
     def missing(self) -> str | None:
         """What keeps it from being measured here."""
         return None
 
-    def command(self, place: Place) -> list[str]:
-        """How it is started; nothing for the provider itself."""
-        raise NotImplementedError
+    @property
+    def path(self) -> str:
+        return CHAT
+
+    @property
+    def streams(self) -> bool:
+        """Whether it passes a stream on while it comes."""
+        return True
 
     def environ(self) -> Mapping[str, str]:
         return {}
@@ -122,12 +98,14 @@ class Ours(Contender):
 
     name: str
     tools: str | None = None
-    path: str = field(init=False)
-    streams: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "path", SESSION if self.tools else CHAT)
-        object.__setattr__(self, "streams", self.tools is None)
+    @property
+    def path(self) -> str:
+        return SESSION if self.tools else CHAT
+
+    @property
+    def streams(self) -> bool:
+        return self.tools is None
 
     def command(self, place: Place) -> list[str]:
         log, provider = str(place.folder / "log.db"), f"{place.provider_url}/v1"

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import click
+
 HERE = Path(__file__).resolve().parent
 LOAD_CORE, PROXY_CORE = 0, 1
 RAISED, RAISED_SESSION = -10, -20
@@ -25,7 +27,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CHUNK = 1 << 16
 
 
-class BenchmarkError(Exception):
+class BenchmarkError(click.ClickException):
     """What keeps the benchmark from running; one line."""
 
 

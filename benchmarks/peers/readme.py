@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from contenders import CACHE, INSTALLED, ROOT
+from contenders import ROOT
+from installed import CACHE, INSTALLED
 from machine import BenchmarkError
 
 

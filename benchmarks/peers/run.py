@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 from bench import Bench, bench
-from contenders import CONTENDERS, Contender, install
+from contenders import CONTENDERS, Contender
+from installed import install
 from machine import BenchmarkError, raise_priority
 from readme import environment, write_section
 from results import values_of
@@ -70,26 +71,25 @@ def _chosen(only: str | None) -> list[Contender]:
 
 
 def _rounds(it: Bench, chosen: Sequence[Contender], rounds: int, seconds: float) -> list[Window]:
-    """The windows of all rounds. A contender that fails is left out from then on, and said to be."""
+    """The windows of all rounds. Which contender fails in a round is said."""
     windows: list[Window] = []
-    left = list(chosen)
     for number in range(1, rounds + 1):
-        for contender in random.sample(left, len(left)):
+        for contender in random.sample(chosen, len(chosen)):
             try:
                 measured = measure(it, contender, seconds)
             except BenchmarkError as exc:
-                click.echo(f"Left out from now on: {contender.name}: {exc}", err=True)
-                left.remove(contender)
+                click.echo(f"Left out of round {number}: {contender.name}: {exc}", err=True)
                 continue
             windows += measured
-            alone = measured[0]
-            click.echo(
-                f"round {number} {contender.name:<14} {alone.seen.answer[0]:>8.0f} us  "
-                f"{measured[1].seen.count / measured[1].seen.seconds:>8.0f} req/s  "
-                f"foreign {max(window.foreign for window in measured):.2f}",
-                err=True,
-            )
+            click.echo(f"round {number}  {_in_short(measured)}", err=True)
     return windows
+
+
+def _in_short(measured: Sequence[Window]) -> str:
+    alone, crowd = measured[0], measured[1]
+    latency, rate = alone.seen.answer[0], crowd.seen.count / crowd.seen.seconds
+    foreign = max(window.foreign for window in measured)
+    return f"{alone.contender:<12} {latency:>8,.0f} us {rate:>8,.0f} req/s, others used {foreign:.2f} cores"
 
 
 if __name__ == "__main__":
