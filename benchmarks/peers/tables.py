@@ -50,7 +50,7 @@ def _cell(values: Values, name: str, figure: Figure) -> str:
 
 
 def _number(number: float, figure: Figure) -> str:
-    return f"{number:,.{figure.digits}f}"
+    return f"{round(number, figure.digits) + 0.0:,.{figure.digits}f}"  # + 0.0: never "-0".
 
 
 def _noise(value: Value) -> str:
