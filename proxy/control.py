@@ -111,11 +111,12 @@ class Control:
         scenario, epoch = fields.get("scenario"), fields.get("epoch")
         if not isinstance(scenario, str) or scenario not in self._registry.scenarios:
             raise ApiError(404, f"no scenario is called {_shown(scenario)}", param="scenario")
-        if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MAX_EPOCH:
+        number = _whole(epoch)
+        if number is None or not 1 <= number <= MAX_EPOCH:
             raise ApiError(
                 400, f"epoch must be a whole number from 1 to {MAX_EPOCH}, not {_shown(epoch)}", param="epoch"
             )
-        return scenario, epoch
+        return scenario, number
 
     async def create(self, request: web.Request) -> web.Response:
         self._authorize(request)
@@ -276,9 +277,16 @@ def _flag(body: dict[str, Any], name: str) -> bool:
 
 def _turn(body: dict[str, Any], name: str) -> int | None:
     value = body.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+    number = _whole(value)
+    if value is not None and (number is None or number < 0):
         raise ApiError(400, f"{name} must be the number of a turn, not {_shown(value)}", param=name)
-    return value
+    return number
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number, as JSON Schema has it: `1.0` is one, `true` is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and value == value // 1 else None
 
 
 def _can_be_played_again(player: Player) -> bool:

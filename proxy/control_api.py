@@ -17,6 +17,7 @@ from proxy.control_schemas import (
     Json,
     event_schemas,
     object_of,
+    open_object,
     or_null,
     ref,
     schemas,
@@ -82,7 +83,7 @@ def _paths() -> Json:
                 "Writes down what is going to be played, so that a part cannot pass for the whole.",
                 object_of("How many sessions were written down.", planned=COUNT),
                 (400, 404),
-                body=object_of(None, sessions={"type": "array", "items": ref("Planned")}),
+                body=open_object(sessions={"type": "array", "items": ref("Planned")}),
             ),
         },
         "/eval/sessions": {"post": _create(), "get": _playing()},
@@ -161,8 +162,7 @@ def _state() -> Json:
 
 
 def _open_turn() -> Json:
-    body = object_of(
-        None,
+    body = open_object(
         (),
         after=or_null(COUNT, "The turn before. If the one behind it is open already, that one is given."),
         wait={

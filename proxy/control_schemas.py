@@ -43,16 +43,8 @@ def schemas() -> Json:
             hash={**TEXT, "description": "Of its content, SHA-256 in hex."},
             tasks={**COUNT, "description": "How many it has."},
         ),
-        "Planned": _open(object_of("A session to come.", scenario=scenario, epoch=epoch)),
-        "Wanted": _open(
-            object_of(
-                "The session that is wanted.",
-                ("scenario",),
-                scenario=scenario,
-                epoch={**epoch, "default": 1},
-                again=again,
-            )
-        ),
+        "Planned": open_object(scenario=scenario, epoch=epoch),
+        "Wanted": open_object(("scenario",), scenario=scenario, epoch={**epoch, "default": 1}, again=again),
         "Opened": _opened(),
         "Turn": _turn(),
         "Task": object_of(
@@ -139,8 +131,9 @@ def object_of(said: str | None, required: tuple[str, ...] | None = None, /, **pr
     return {**schema, "properties": properties, "additionalProperties": False}
 
 
-def _open(schema: Json) -> Json:
+def open_object(required: tuple[str, ...] | None = None, /, **properties: Any) -> Json:
     """What is sent may have further keys: they are ignored."""
+    schema = object_of(None, required, **properties)
     return {key: value for key, value in schema.items() if key != "additionalProperties"}
 
 

@@ -181,6 +181,15 @@ async def test_a_field_of_the_wrong_kind_is_refused_and_nothing_is_done(
         assert (await proxy.control("GET", "/sessions/shop.e1")).json["turn"] == 0
 
 
+async def test_a_whole_number_may_be_written_with_a_fraction_of_nought(provider: Any, tmp_path: Path) -> None:
+    """As JSON Schema has it, which the API is described by."""
+    async with playing(tmp_path, provider.url) as proxy:
+        answer = await proxy.control("POST", "/sessions", json={"scenario": "shop", "epoch": 2.0, "more": 1})
+        assert (answer.status, answer.json["session"]) == (201, "shop.e2")
+        answer = await proxy.control("POST", "/sessions/shop.e2/turns", json={"after": 0.0, "more": 1})
+        assert (answer.status, answer.json["turn"]) == (200, 1)
+
+
 async def test_a_body_that_cannot_be_unpacked_is_refused(provider: Any, tmp_path: Path) -> None:
     async with playing(tmp_path, provider.url) as proxy:
         headers = {"Authorization": f"Bearer {proxy.token}", "Content-Encoding": "gzip"}
