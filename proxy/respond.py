@@ -41,6 +41,7 @@ class Connection:
             return work.result()
         finally:
             work.cancel()
+            work.add_done_callback(_look_at)
 
     async def write(self, body: bytes) -> web.StreamResponse:
         if self._response is not None or self._stream:
@@ -65,6 +66,12 @@ class Connection:
         response = web.StreamResponse(headers={"Content-Type": content_type, "Cache-Control": "no-cache"})
         await response.prepare(self._request)
         return response
+
+
+def _look_at(work: asyncio.Future[T]) -> None:
+    """Where nobody waits any more an error is nobody's, and asyncio must not complain that it is lost."""
+    if not work.cancelled():
+        work.exception()
 
 
 def error_response(error: ApiError, *, again: bool = False) -> web.Response:
