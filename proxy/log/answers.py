@@ -104,10 +104,14 @@ def pack(answer: bytes, dictionary: bytes) -> bytes:
     return packer.compress(answer) + packer.flush()
 
 
+LARGEST = 1 << 28
+"""Bytes of an answer that are read: in somebody else's log a small cell may hold far more."""
+
+
 def unpack(packed: bytes, dictionary: str, most: int = 0) -> bytes:
     """The answer's bytes, the first `most` of them if that is not 0. Raises zlib.error."""
     unpacker = zlib.decompressobj(zdict=dictionary.encode())
-    answer = unpacker.decompress(packed, most)
+    answer = unpacker.decompress(packed, most or LARGEST)
     if not unpacker.eof and not (most and len(answer) == most):
-        raise zlib.error("incomplete")
+        raise zlib.error("incomplete, or too large")
     return answer

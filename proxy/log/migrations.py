@@ -278,11 +278,23 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
 """Append only: a step that has been released is never changed."""
 
 
+_PLAYED = frozenset({"sessions", "turns", "tasks", "steps", "tool_calls", "handovers", "planned"})
+_OURS = _PLAYED | {"meta", "runs", "scenarios", "messages", "chains", "tool_lists", "exchanges"}
+
+
 def version_of(connection: sqlite3.Connection) -> int | None:
-    """The schema version of a log; 0 for an empty database; None if it is something else."""
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    """The schema version of a log; 0 for an empty database; None if it is something else.
+
+    So is one in which a view or a virtual table has the name of a table of ours: it could do whatever
+    its maker likes to who reads it. Nothing that the schema holds may call what is not harmless.
+    """
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    tables = dict(tuple(row) for row in connection.execute("SELECT name, sql FROM sqlite_master"))
     if not tables:
         return 0
+    if any(not (tables[name] or "").startswith("CREATE TABLE") for name in _OURS & tables.keys()):
+        return None
     if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] != ["key", "value"]:
         return None
     meta = dict(tuple(row) for row in connection.execute("SELECT key, value FROM meta"))

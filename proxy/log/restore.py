@@ -130,7 +130,7 @@ _HISTORY = """WITH RECURSIVE history (parent, message, position) AS (
         SELECT parent, message, position FROM chains WHERE hash = ?
         UNION ALL
         SELECT chains.parent, chains.message, chains.position
-        FROM chains JOIN history ON chains.hash = history.parent)
+        FROM chains JOIN history ON chains.hash = history.parent AND chains.position < history.position)
     SELECT body FROM history JOIN messages ON messages.hash = message ORDER BY position"""
 
 

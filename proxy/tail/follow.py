@@ -112,7 +112,7 @@ class Follower:
                 yield from self._events()
         except sqlite3.Error as error:
             raise LogError(f"{self._path}: cannot be read as a log ({error})") from error
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise LogError(f"{self._path}: is damaged: what should be JSON in it is not ({error})") from error
 
     def close(self) -> None:

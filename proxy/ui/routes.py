@@ -196,7 +196,7 @@ class LivePage:
             try:
                 with reader(self._log) as connection, snapshot(connection):
                     return query(connection)
-            except json.JSONDecodeError as error:
+            except (json.JSONDecodeError, RecursionError) as error:
                 raise LogError(f"{self._log}: what should be JSON in it is not ({error})") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._readers, read)

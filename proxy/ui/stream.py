@@ -54,7 +54,7 @@ class _Watch:
                 return None
             self._seen = seen
             return self._board.new()
-        except (sqlite3.Error, json.JSONDecodeError) as error:
+        except (sqlite3.Error, json.JSONDecodeError, RecursionError) as error:
             raise LogError(f"{self.log}: cannot be read as a log ({error})") from error
 
     def close(self) -> None:

@@ -25,6 +25,8 @@ from scoring.types import AGENT_STOPPED, NOT_REACHED, STOPPED, TaskTrajectory, T
 APPLICATION = "wildtoolbench-proxy"
 SCHEMA_VERSION = 6
 """The schema that is read here: the newest one there is."""
+_PLAYED = frozenset({"sessions", "turns", "tasks", "steps", "tool_calls", "handovers", "planned"})
+TABLES = _PLAYED | {"meta", "runs", "scenarios", "messages", "chains", "tool_lists", "exchanges"}
 
 BUSY_SECONDS = 5.0
 NOT_BEGUN = "not begun"
@@ -173,6 +175,12 @@ def _query(path: Path, query: Callable[[sqlite3.Connection], _Result], *, immuta
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     meta: Mapping[Any, Any] = {}
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    # What reads a view runs what its maker wrote: a log has tables.
+    made = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
+    if any(not (made[name] or "").startswith("CREATE TABLE") for name in TABLES & made.keys()):
+        raise LogError(f"{path}: is no log of {APPLICATION}: it has views in the place of tables")
     if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] == ["key", "value"]:
         meta = dict(connection.execute("SELECT key, value FROM meta"))
     if meta.get("application") != APPLICATION:

@@ -26,6 +26,9 @@ from scoring.types import Trajectory
 _TaskKey = tuple[str, int]
 """(session's id, Task from 0)"""
 
+LARGEST = 1 << 28
+"""Bytes of an answer that are read, as `proxy.log.answers` has it."""
+
 _TEXTS = (
     "id",
     "side",
@@ -214,6 +217,8 @@ def _history(links: Mapping[str, tuple[str | None, str]], tip: str | None) -> tu
     while tip is not None:
         tip, message = links[tip]
         found.append(message)
+        if len(found) > len(links):
+            raise ValueError("a history goes round in a circle")
     return tuple(reversed(found))
 
 
@@ -221,11 +226,11 @@ def _unpacked(answer: bytes, dictionary: str) -> bytes:
     """As `proxy.log.answers` has it."""
     unpacker = zlib.decompressobj(zdict=dictionary.encode())
     try:
-        found = unpacker.decompress(answer)
+        found = unpacker.decompress(answer, LARGEST)
     except zlib.error as error:
         raise ValueError("an answer cannot be decompressed") from error
     if not unpacker.eof:
-        raise ValueError("an answer is incomplete")
+        raise ValueError("an answer is incomplete, or too large")
     return found
 
 
