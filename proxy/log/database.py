@@ -12,8 +12,9 @@ from pathlib import Path
 from proxy.log.errors import LogError
 from proxy.log.migrations import APPLICATION, MIGRATIONS, migrate, version_of
 
-BUSY_SECONDS = 5.0
-"""How long SQLite waits for another program's lock."""
+BUSY_SECONDS = 4.0
+"""How long SQLite waits for another program's lock. An agent gets its first sign of life after 5 seconds:
+until then it can be told of an error."""
 
 
 def open_for_writing(path: Path, *, now: Callable[[], float], must_exist: bool = False) -> sqlite3.Connection:
@@ -56,7 +57,6 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
         )
         try:
             connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
             _check_version(connection, path)
             yield connection
@@ -64,7 +64,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
             connection.close()
     except sqlite3.Error as error:
         raise LogError(f"{path}: {_explain(error)}") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise LogError(f"{path}: is damaged: what should be JSON in it is not ({error})") from error
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any, Literal
 
 import aiohttp
 from support import scenes
-from support.playing import Body, Proxy, prompt, serving
+from support.playing import Body, Proxy, prompt
 
+from proxy.server import running
+from proxy.settings import Settings
 from proxy.wire.sse import SSEDecoder
 
 FULL = bool(os.environ.get("FAULTS_IN_FULL"))
@@ -169,6 +172,7 @@ class Told:
     status: int | None
     raw: bytes
     broken: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def error(self) -> Body:
@@ -201,16 +205,16 @@ class Front:
     async def ask(self, turn: int = 1, body: bytes | None = None, **fields: Any) -> Told:
         """Asks for a turn; in play, the same one again goes on with it."""
         raw = json.dumps(prompt(turn, **fields)).encode() if body is None else body
-        status, got = None, b""
+        status, got, told = None, b"", {}
         try:
             headers = {"Content-Type": "application/json"}
             async with self.proxy.http.post(self.url, data=raw, headers=headers) as response:
-                status = response.status
+                status, told = response.status, response.headers.copy()
                 async for data in response.content.iter_any():
                     got += data
         except (aiohttp.ClientError, ConnectionError):
-            return Told(status, got, True)
-        return Told(status, got, False)
+            return Told(status, got, True, told)
+        return Told(status, got, False, told)
 
     async def rows(self, count: int = 1) -> list[Body]:
         """What the log says of the requests to the provider, once so many are over."""
@@ -218,10 +222,20 @@ class Front:
 
 
 @asynccontextmanager
-async def fronted(mode: Mode, folder: Path, provider: str, **settings: Any) -> AsyncIterator[Front]:
+async def fronted(
+    mode: Mode, folder: Path, provider: str, *, now: Callable[[], float] = time.time, **settings: Any
+) -> AsyncIterator[Front]:
+    """A proxy whose clock is `now`; it asks a failing provider once."""
     files = () if mode == "record" else (scenes.write(folder, scenes.chat("chat", 3)),)
-    async with serving(folder, provider, environ={}, scenarios=files, **settings) as proxy:
-        yield Front(mode, proxy)
+    log = folder / "log.db"
+    told = Settings(
+        **{"log": log, "provider": provider, "scenarios": files, "provider_retries": 0, **settings}
+    )
+    async with (
+        running(told, now=now, environ={}) as server,
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False) as http,
+    ):
+        yield Front(mode, Proxy(server.base_url, server.token, server.run_id, log, http))
 
 
 @contextmanager

@@ -1,0 +1,196 @@
+"""A log that cannot be written: nothing passes unrecorded, nothing is lost, and then all goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from support import commands
+from support.playing import soon, until
+from support.wires import MODES, Front, Mode, fronted, saying
+
+from proxy.log.errors import LogError
+
+OK = ("complete", None, 200)
+UNRECORDED = ("proxy_error", "log_failed", 503)
+
+
+@contextmanager
+def full_disk(pid: int = 0) -> Iterator[None]:
+    """No file of a process (0: of this one) can grow, and none be begun."""
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def ends(front: Front, side: str) -> list[tuple[str, str | None, int | None]]:
+    return [(it["finish_state"], it["error_type"], it["status"]) for it in front.proxy.exchanges(side)]
+
+
+async def health(front: Front) -> int:
+    return (await front.proxy.send("GET", "/healthz")).status
+
+
+async def delivered(front: Front) -> None:
+    """Returns when the log has all that there is of the last answer."""
+    await until(lambda: front.proxy.rows("SELECT 1 FROM exchanges WHERE delivered_at > 0") != [])
+
+
+on_linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way to have a full disk")
+
+
+@on_linux
+@pytest.mark.parametrize("mode", MODES)
+async def test_on_a_full_disk_nothing_passes_and_with_room_all_goes_on(mode: Mode, tmp_path: Path) -> None:
+    async with saying() as wire, fronted(mode, tmp_path, wire.url) as front:
+        assert (await front.ask(1)).text == "Hi."
+        await delivered(front)
+        with full_disk():
+            for _ in range(3):
+                told = await front.ask(2)
+                assert (told.status, told.error["code"], told.headers["x-should-retry"]) == (
+                    *(503, "log_failed"),
+                    "true",
+                )
+                assert "log.db: cannot be written" in told.error["message"]
+            assert await health(front) == 503
+        assert wire.served == 1
+        assert (await front.ask(2)).text == "Hi."
+        assert await health(front) == 200
+        assert wire.served == 2
+        assert ends(front, "agent") == [OK, UNRECORDED, OK]
+        if mode == "play":
+            assert ends(front, "provider") == [OK, ("proxy_error", "not_sent", None), OK]
+            steps = front.proxy.rows("SELECT turn FROM steps ORDER BY seq")
+            assert [row["turn"] for row in steps] == [1, 2]
+    for command in ("tail", "score") if mode == "play" else ("tail",):
+        commands.printed_in(tmp_path, command, front.proxy.log)
+
+
+@on_linux
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_that_cannot_be_recorded_is_not_given_and_a_turn_not_played_twice(
+    provider: Any, mode: Mode, stream: bool, tmp_path: Path
+) -> None:
+    async with fronted(mode, tmp_path, provider.url) as front:
+        with ExitStack() as disk:
+
+            def fill(request: Any) -> Any:
+                disk.enter_context(full_disk())
+                return provider.message(request, "Hello.")
+
+            provider.queued(fill)
+            told = await front.ask(1, stream=stream)
+            # Of a stream that is only recorded the beginning may have passed.
+            if not (mode == "record" and stream and told.broken):
+                assert (told.status, told.error["code"]) == (503, "log_failed")
+            assert await health(front) == 503
+        provider.reply("Hello again.")
+        again = await front.ask(1)
+        assert again.text == ("Hello." if mode == "play" else "Hello again.")
+        assert ends(front, "agent") == [UNRECORDED, OK]
+        if mode == "play":
+            assert ends(front, "provider") == [OK]
+            assert len(front.proxy.rows("SELECT * FROM steps")) == 1
+
+
+@on_linux
+async def test_serve_says_once_that_nothing_is_recorded_and_at_its_end_what_is_lost(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    async with (
+        saying() as wire,
+        commands.process("serve", "--provider", wire.url, "--log", log, "--port", 0) as process,
+        aiohttp.ClientSession() as http,
+    ):
+        with full_disk(process.process.pid):
+            for _ in range(3):
+                async with http.post(f"{process.url}/v1/chat/completions", json={}) as response:
+                    assert response.status == 503
+            assert await process.stop() == 2
+        assert wire.served == 0
+        assert process.errors is not None
+        said = (await process.errors).decode().splitlines()
+    first, last = [line for line in said if "log.db" in line]
+    assert first.startswith(f"{log}: cannot be written (")
+    assert first.endswith("): requests get 503 until it can be written again")
+    assert last == f"Error: {first.removesuffix(': requests get 503 until it can be written again')}"
+
+
+@contextmanager
+def held(log: Path) -> Iterator[None]:
+    """Another program has the log for itself."""
+    with closing(sqlite3.connect(log, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_log_that_another_program_holds_is_waited_for_and_then_it_is_503(
+    mode: Mode, tmp_path: Path
+) -> None:
+    async with saying() as wire, fronted(mode, tmp_path, wire.url, keep_alive=60.0) as front:
+        assert (await front.ask(1)).text == "Hi."
+        with held(front.proxy.log):
+            told = await front.ask(2)
+        assert (told.status, told.error["code"]) == (503, "log_failed")
+        assert "another program has locked it" in told.error["message"]
+        assert wire.served == 1
+        assert (await front.ask(2)).text == "Hi."
+        ends = [(row["finish_state"], row["error_type"]) for row in await front.proxy.finished(3)]
+        assert ends == [("complete", None), ("proxy_error", "log_failed"), ("complete", None)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_log_held_for_a_moment_delays_and_harms_nobody(mode: Mode, tmp_path: Path) -> None:
+    async with saying() as wire, fronted(mode, tmp_path, wire.url) as front:
+        assert (await front.ask(1)).text == "Hi."
+        with held(front.proxy.log):
+            asked = asyncio.create_task(front.ask(2))
+            await asyncio.sleep(0.3)  # what is waited for is that nothing happens
+            assert (asked.done(), wire.served) == (False, 1)
+        assert (await soon(asked)).text == "Hi."
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_a_log_that_was_moved_away_is_not_written_to_until_it_is_back(
+    mode: Mode, replaced: bool, tmp_path: Path
+) -> None:
+    async with saying() as wire, fronted(mode, tmp_path, wire.url) as front:
+        log, away = front.proxy.log, tmp_path / "away.db"
+        assert (await front.ask(1)).text == "Hi."
+        os.rename(log, away)
+        if replaced:
+            log.write_bytes(away.read_bytes())
+        for _ in range(2):
+            told = await front.ask(2)
+            assert (told.status, told.error["code"]) == (503, "log_failed")
+            assert "was deleted or replaced while it was written to" in told.error["message"]
+        assert wire.served == 1
+        os.rename(away, log)
+        assert (await front.ask(2)).text == "Hi."
+        assert [row["status"] for row in await front.proxy.finished(3)] == [200, 503, 200]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_log_that_was_deleted_for_good_ends_in_an_error(mode: Mode, tmp_path: Path) -> None:
+    async with saying() as wire:
+        with pytest.raises(LogError, match="was deleted or replaced"):
+            async with fronted(mode, tmp_path, wire.url) as front:
+                front.proxy.log.unlink()
+                assert (await front.ask(1)).status == 503
+        assert wire.served == 0
