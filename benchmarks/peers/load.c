@@ -8,10 +8,10 @@
  * session's request 0 .. 9. It gives up, with exit code 1, at an answer whose status is not 200, that contains
  * WRONG, ends early or lacks an id that is asked for.
  *
- * Prints one JSON object: how many answers came ("count") in how many seconds, and how many with those that were
- * still due then ("answered"); its own CPU seconds; microseconds at percentiles 50, 95, 99 and 100 of whole answers
- * ("answer"), of first chunks of streams ("first") and of the way of every chunk from the provider ("transit"),
- * which are stamped "t=" and 20 digits of CLOCK_MONOTONIC in nanoseconds.
+ * Prints one JSON object: how many answers came ("count") in how many seconds, and how many with those that
+ * were still due then ("answered"); its own CPU seconds; microseconds at percentiles 50, 95, 99 and 100 of whole
+ * answers ("answer"), of first chunks of streams ("first") and of the way of every chunk from the provider
+ * ("transit"), which are stamped "t=" and 20 digits of CLOCK_MONOTONIC in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -132,7 +132,7 @@ static void connect_to_proxy(struct connection *connection, int epoll_fd) {
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connection->fd, &event)) fail("epoll_ctl");
 }
 
-/* Notes the stamps in what came since the last look. */
+/* Notes the stamps in what came since the last look. A stamp begins with a nought: 10^19 ns are 300 years. */
 static void read_stamps(struct connection *connection, uint64_t now) {
     char *end = connection->in + connection->have, *at = connection->in + connection->scanned;
     while ((at = memmem(at, end - at, "t=0", 3)) && end - at >= STAMP) {
@@ -146,9 +146,12 @@ static void read_stamps(struct connection *connection, uint64_t now) {
 
 /* Whether all of the answer is there: by its length, or its last chunk. */
 static int is_whole(struct connection *connection) {
-    char *end = strstr(connection->in, "\r\n\r\n"), *length = strcasestr(connection->in, "\r\ncontent-length:");
+    char *end = strstr(connection->in, "\r\n\r\n"), *length;
     if (!end) return 0;
-    if (length && length < end)
+    *end = 0;
+    length = strcasestr(connection->in, "\r\ncontent-length:");
+    *end = '\r';
+    if (length)
         return connection->have >= end + 4 - connection->in + strtoul(length + 17, NULL, 10);
     return !strcmp(connection->in + connection->have - 5, "0\r\n\r\n");
 }

@@ -50,7 +50,7 @@ def _grown(it: Bench, contender: Contender, exchanges: int, every: int) -> tuple
     with it.started(contender, lambda command: [sys.executable, "-X", "importtime", *command[1:]]) as started:
         rows = {0: _memory(started)}
         for count in _counts(it, started, exchanges):
-            if count >= (len(rows)) * every:
+            if count >= len(rows) * every:
                 rows[len(rows) * every] = _memory(started)
                 click.echo(f"{contender.name}: {count} exchanges, {_memory(started):.0f} MB", err=True)
         return rows, set(TIMED_IMPORT.findall(started.output.read_text(encoding="utf-8")))
@@ -58,11 +58,12 @@ def _grown(it: Bench, contender: Contender, exchanges: int, every: int) -> tuple
 
 def _counts(it: Bench, started: Started, exchanges: int) -> Iterator[int]:
     """How many exchanges there were, every second or so until there are enough."""
-    count = 0
+    steps = len(started.contender.bodies(it.traffic))
+    count, first = 0, 1
     while count < exchanges:
-        # Numbers of sessions that were never used: no slice begins more than it has answers and connections.
-        first = 1 + count + CONNECTIONS * (count > 0)
-        count += it.send(started, Load(CONNECTIONS, SLICE_S, first)).answered
+        answered = it.send(started, Load(CONNECTIONS, SLICE_S, first)).answered
+        count += answered
+        first += answered // steps + CONNECTIONS  # At most so many sessions were begun.
         yield count
 
 
