@@ -30,7 +30,7 @@ from proxy.wire.errors import AUTHENTICATION, ApiError
 from scenarios.problems import kind_of
 from scenarios.text import clip
 
-_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]+)?([eE]-?[0-9]{1,2})?")
 
 
 class Control:
@@ -257,7 +257,7 @@ def _number(request: web.Request, name: str, *, whole: bool = False) -> float:
     """A parameter that is a number and not negative; 0 without it. Raises ApiError."""
     text = request.query.get(name, "0")
     found = _NUMBER.fullmatch(text)
-    if found is None or (whole and found[1]):
+    if found is None or (whole and not text.isdigit()):
         kind = "a whole number" if whole else "a number"
         raise ApiError(400, f"{name} must be {kind} that is not negative, not {_shown(text)}", param=name)
     return float(text)

@@ -149,13 +149,13 @@ def _state() -> Json:
             "in": "query",
             "description": "A turn: the answer comes when that has been answered, failed or refused, "
             "or after `wait` seconds.",
-            "schema": COUNT,
+            "schema": {**COUNT, "maximum": 999_999_999},
         },
         {
             "name": "wait",
             "in": "query",
             "description": f"Seconds, with `answered`; no more than {MAX_WAIT_S:.0f} are waited for.",
-            "schema": {"type": "number", "minimum": 0, "default": 0},
+            "schema": {"type": "number", "minimum": 0, "maximum": 999_999_999, "default": 0},
         },
     ]
     return operation

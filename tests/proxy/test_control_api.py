@@ -146,6 +146,8 @@ async def test_a_path_that_the_control_api_lacks_is_not_found(provider: Any, tmp
         ("answered=1&wait=nan", "wait"),
         ("answered=1&wait=-1", "wait"),
         ("wait=soon", "wait"),
+        ("wait=1.5.5", "wait"),
+        ("answered=" + "9" * 5000, "answered"),
     ],
 )
 async def test_a_parameter_that_is_no_such_number_is_refused(
@@ -155,6 +157,13 @@ async def test_a_parameter_that_is_no_such_number_is_refused(
         await opened(proxy)
         answer = await proxy.control("GET", f"/sessions/shop.e1?{query}")
         assert (answer.status, answer.error["param"]) == (400, param)
+
+
+@pytest.mark.parametrize("wait", ["0", "0.0", "0.001", "1e-7"])
+async def test_a_wait_may_be_written_as_any_number(provider: Any, tmp_path: Path, wait: str) -> None:
+    async with playing(tmp_path, provider.url) as proxy:
+        await opened(proxy)
+        assert (await proxy.control("GET", f"/sessions/shop.e1?answered=1&wait={wait}")).status == 200
 
 
 @pytest.mark.parametrize(
