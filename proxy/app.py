@@ -47,8 +47,8 @@ _FAULT = "a fault of the proxy ({}): its terminal has the details"
 NO_CONTROL = "this proxy only records, so there is nothing to control: start serve with --scenarios"
 
 _PASSED_ON = re.compile(r"GET /models(/[^/]+)?|POST /embeddings")
-_DOTS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
-"""A path that means another one: what it leads to was not looked at."""
+_DOTS = re.compile(r"(?:^|/|\\|%2f|%5c)(?:\.|%2e){1,2}(?:/|\\|;|%2f|%5c|%3b|$)", re.IGNORECASE)
+"""A path that means another one, or does to some servers: what it leads to was not looked at."""
 _UNPLAYED = frozenset({"/messages", "/completions"})
 """Endpoints that exist and would spend tokens unevaluated."""
 
