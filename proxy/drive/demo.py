@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from proxy.drive.builtin import builtin
+from proxy.drive.choose import BUILTIN, AgentOptions, chosen
 from proxy.drive.client import ControlClient
 from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import plan
@@ -126,7 +126,7 @@ async def _play(
     async with (
         running(settings) as proxy,
         ControlClient(proxy.base_url, proxy.token) as control,
-        builtin(PROVIDER) as factory,
+        chosen(AgentOptions(BUILTIN, model=PROVIDER)) as factory,
     ):
         planned = plan((await control.run()).scenarios)
         await control.plan((item.scenario, item.epoch) for item in planned)

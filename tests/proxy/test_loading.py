@@ -1,0 +1,16 @@
+"""What `serve` loads, which every start of it and all its time waits for and keeps in memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+NEEDLESS = ["jieba", "openai", "scipy"]
+"""Costly libraries of scorers and of the builtin agent."""
+
+
+def test_serve_loads_no_library_that_only_agents_and_scorers_need() -> None:
+    program = f"import json, proxy.commands, sys; print(json.dumps([it in sys.modules for it in {NEEDLESS}]))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert dict(zip(NEEDLESS, json.loads(done.stdout), strict=True)) == dict.fromkeys(NEEDLESS, False)
