@@ -96,7 +96,8 @@ class Session:
         self._at = at
         self._draw = random.Random(self._name)
         self._tools = scenario.record["tools"]
-        prompt = {"role": "system", "content": _text(random.Random(1) if shape.shared else self._draw, 4000)}
+        size = 4000 if shape.shared else self._draw.randint(3000, 5000)  # else all would fill pages alike
+        prompt = {"role": "system", "content": _text(random.Random(1) if shape.shared else self._draw, size)}
         self._own: list[Message] = [prompt]
         self._sent: list[Message] = [{**prompt, "content": prompt["content"] + _DATE}]
         self._body = {"model": "m", "temperature": 0.2, "tools": self._tools}
