@@ -25,7 +25,7 @@ from scenarios.load import BUNDLED, read_file
 
 AGENT = Path(__file__).resolve().with_name("agent.py")
 TOKEN = "token-of-a-storm"
-PATIENCE_S = 180.0
+PATIENCE_S = 600.0
 """For all that is still to be played once nothing is killed any more."""
 GAP_S = 0.5
 """Between two kills, at most."""

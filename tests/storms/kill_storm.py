@@ -123,6 +123,7 @@ def run() -> int:
     options.add_argument("--kills", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--at-once", type=int, default=2, help="Rounds at the same time.")
+    options.add_argument("--at-most", type=int, default=40, help="Kills of a round; the rest is peace.")
     options.add_argument("--keep", type=Path, help="Folder for logs in which something was wrong.")
     told = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
