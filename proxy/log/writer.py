@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +37,8 @@ Waiter = Callable[[LogError | None], None]
 
 RETRY_S = 5.0
 """How often a log that cannot be written is tried while nobody asks for it."""
+LINGER_S = 0.05
+"""How long rows that nobody waits for may wait for others, to be written in one transaction with them."""
 
 _REASONS = {
     "disk is full": "the disk is full: make room",
@@ -75,8 +76,12 @@ class LogWriter:
     def __init__(self, path: Path, store: Store) -> None:
         self.path = path
         self._store = store
-        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
+        self._new: list[_Call] = []
+        self._asleep = False
+        self._hurry = threading.Lock()
+        """Held while nobody waits for what is new; letting go of it wakes the thread."""
+        self._hurry.acquire()
         self._closed = False
         self._failure: LogError | None = None
         self._lost: LogError | None = None
@@ -151,8 +156,7 @@ class LogWriter:
         """Write what was handed over, then close the file. Raises LogError if rows were lost."""
         with self._gate:
             first, self._closed = not self._closed, True
-            if first:
-                self._queue.put(None)
+            self._wake()
         self._thread.join()
         if first and (failure := self.failed) is not None:
             raise failure
@@ -177,15 +181,21 @@ class LogWriter:
                 raise LogError(str(self._lost))
             if self._closed:
                 raise LogError(f"{self.path}: the log is closed")
-            self._queue.put(_Call(rows, self._forms, waiter, is_awaited))
+            self._new.append(_Call(rows, self._forms, waiter, is_awaited))
+            if waiter is not None or self._asleep:
+                self._wake()
+
+    def _wake(self) -> None:
+        if self._hurry.locked():
+            self._hurry.release()
 
     def _work(self) -> None:
         """The thread: one transaction for all that is there, until told to stop."""
-        running = True
-        while running:
-            taken = self._taken()
-            calls = [call for call in taken if call is not None]
-            running = len(calls) == len(taken)
+        closed = False
+        while not closed:
+            self._wait()
+            with self._gate:
+                calls, self._new, closed = self._new, [], self._closed
             if calls or self._failure is not None:
                 self._write(calls)
         self._checkpoints.close()
@@ -194,13 +204,20 @@ class LogWriter:
         except Exception as error:
             self._fail(error)
 
-    def _taken(self) -> list[_Call | None]:
-        """What there is to do; nothing, if the log that has failed is to be tried again."""
-        try:
-            first = self._queue.get(timeout=None if self._failure is None else RETRY_S)
-        except queue.Empty:
-            return []
-        return [first, *(self._queue.get() for _ in range(self._queue.qsize()))]
+    def _wait(self) -> None:
+        """Until somebody waits for rows, or rows have lingered, or a failed log is to be tried again.
+
+        Who only hands rows over does not wake the thread, but for the first of them.
+        """
+        with self._gate:
+            self._asleep = not self._new
+        if self._asleep:
+            self._hurry.acquire(timeout=-1 if self._failure is None else RETRY_S)
+            with self._gate:
+                self._asleep = False
+                if self._closed or not self._new or any(call.waiter for call in self._new):
+                    return
+        self._hurry.acquire(timeout=LINGER_S)
 
     def _write(self, new: Sequence[_Call]) -> None:
         if self._lost is not None:

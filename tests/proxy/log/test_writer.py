@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlite_utils import Database
 from support import logs
+from support.playing import until
 
 from proxy.log.database import reading
 from proxy.log.errors import LogError
@@ -81,6 +82,14 @@ async def test_commit_covers_all_that_was_put_before(writer: LogWriter, path: Pa
     await writer.commit()
 
     assert ids(path) == [f"x{number}" for number in range(100)]
+
+
+async def test_rows_that_nobody_waits_for_are_written_without_being_asked_for(
+    writer: LogWriter, path: Path
+) -> None:
+    for number in range(3):
+        writer.put(logs.start(f"x{number}"))
+        await until(lambda last=f"x{number}": last in ids(path))  # type: ignore[misc]
 
 
 async def test_many_committers_at_once_are_all_told(writer: LogWriter, path: Path) -> None:
