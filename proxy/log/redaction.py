@@ -83,9 +83,15 @@ def allowed_headers(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> d
     for name, value in pairs:
         name = name.lower()
         if name in _HEADERS or name.startswith(_HEADER_PREFIXES):
-            value = scrub(value)
+            value = _scrubbed(value)
             kept[name] = f"{kept[name]}, {value}" if name in kept else value
     return kept
+
+
+@lru_cache(maxsize=1024)
+def _scrubbed(value: str) -> str:
+    """Most headers are the same each time."""
+    return scrub(value)
 
 
 def key_hash(secret: str) -> str:

@@ -120,8 +120,7 @@ def request_headers(
     ours is no key and never leaves. `replace` (lower case) names headers the caller sets.
     """
     kept = []
-    for name, value in _end_to_end(headers):
-        lower = name.lower()
+    for name, value, lower in _end_to_end(headers):
         if lower in _REQUEST_ONLY or lower in replace or not _can_be_sent(value):
             continue
         if lower in ("authorization", "api-key", "x-api-key"):
@@ -138,7 +137,7 @@ def request_headers(
 def response_headers(headers: Iterable[tuple[str, str]], decoded: bool) -> list[tuple[str, str]]:
     """A provider's headers as they go to the agent; `decoded`: the body was decompressed."""
     gone = {"content-length", "content-encoding"} if decoded else {"content-length"}
-    return [(name, value) for name, value in _end_to_end(headers) if name.lower() not in gone]
+    return [(name, value) for name, value, lower in _end_to_end(headers) if lower not in gone]
 
 
 def joined(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
@@ -150,19 +149,19 @@ def joined(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     return result
 
 
-def _end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    pairs = list(headers)
-    listed = ",".join(value for name, value in pairs if name.lower() == "connection")
-    gone = _HOP_BY_HOP | {token.strip().lower() for token in listed.split(",")}
-    return [
-        (name, value)
-        for name, value in pairs
-        if name.lower() not in gone and not name.lower().startswith(_OWN_HEADER_PREFIX)
-    ]
+def _end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """(name, value, name in lower case) of each header that is not for the next hop alone."""
+    named = [(name, value, name.lower()) for name, value in headers]
+    gone = _HOP_BY_HOP
+    if listed := ",".join(value for _, value, lower in named if lower == "connection"):
+        gone = gone | {token.strip().lower() for token in listed.split(",")}
+    return [it for it in named if it[2] not in gone and not it[2].startswith(_OWN_HEADER_PREFIX)]
 
 
 def _can_be_sent(value: str) -> bool:
     """False for bytes that were not UTF-8: they cannot be written back as they came."""
+    if value.isascii():
+        return True
     try:
         value.encode()
     except UnicodeEncodeError:
