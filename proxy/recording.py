@@ -115,8 +115,9 @@ class _Passing:
                 if request.transport is not None:
                     request.transport.close()
                 return response
-            await (await _begun(request, response)).write(held)
-            await response.write_eof()
+            if held and not response.prepared:
+                response.content_length = len(held)
+            await (await _begun(request, response)).write_eof(held)
             self._journal.delivered(self._id)
         except LogError:
             if not response.prepared:
@@ -138,6 +139,9 @@ class _Passing:
                 if self._first is None:
                     # The clock may be set back meanwhile.
                     self._first = max(0.0, self._journal.now() - self._began)
+                if not held and self._reader.goes_on_after(chunk):
+                    await self._pass(chunk, await _begun(request, response))
+                    continue
                 self._reader.feed(chunk)
                 if held:
                     await (await _begun(request, response)).write(held)
@@ -149,6 +153,13 @@ class _Passing:
         except ProviderFailure as exc:
             return exc.failure, b""
         return None, held
+
+    async def _pass(self, chunk: bytes, response: web.StreamResponse) -> None:
+        """The agent need not wait for a chunk to be read, which takes longer than passing it on."""
+        try:
+            await response.write(chunk)
+        finally:
+            self._reader.feed(chunk)
 
     def _finish(self, cut: Failure | None, *, gone: bool = False) -> ExchangeFinish:
         reading = self._reader.finish(cut)

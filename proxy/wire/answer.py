@@ -45,6 +45,8 @@ ERROR_EVENT = "error_event"
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key)-[\w-]{8,}|\bAIza[\w-]{20,}|(?i:\bbearer\s+)[\w.~+/=-]{8,}")
 _MAX_ERROR = 400
+_ENDS = re.compile(rb"\[DONE\]|error|\\u00")
+"""What there is in every chat stream's event that ends it; an escape may hide the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,18 @@ class AnswerReader:
             for event in self._decoder.feed(data):
                 self._take(event)
 
+    def goes_on_after(self, data: bytes) -> bool:
+        """Is it plain, without reading these bytes as events, that with them the stream is not `done`?"""
+        chat = self.started and not self.done and self._responses is None
+        return chat and self._decoder.is_between_events and _ENDS.search(data) is None
+
     def finish(self, cut: Failure | None = None) -> Reading:
         """The verdict. `cut` says how the connection failed, if it did."""
-        failure = self._fault(cut)
+        body = None if self.is_stream else self._body()
+        failure = self._fault(cut, body)
         if failure is not None:
             return Reading(failure.finish_state, None, failure.error_type, failure.text)
-        response = self._fold.response() if self.is_stream else self._body()
+        response = self._fold.response() if self.is_stream else body
         return Reading("complete", response if isinstance(response, dict) else None)
 
     @property
@@ -125,14 +133,14 @@ class AnswerReader:
         body = parse_json(self.raw)
         return body if self._responses is None else self._responses.body(body)
 
-    def _fault(self, cut: Failure | None) -> Failure | None:
+    def _fault(self, cut: Failure | None, body: Any) -> Failure | None:
         if not 200 <= self.status < 300:
             return _status_failure(self.status, bytes(self.raw))
         if self.is_stream:
             return self._stream_fault(cut)
         if cut is None and not self._chat and (self._opaque or not self.raw):
             return None
-        return cut or _body_fault(bytes(self.raw), self._body(), self._chat)
+        return cut or _body_fault(bytes(self.raw), body, self._chat)
 
     def _stream_fault(self, cut: Failure | None) -> Failure | None:
         for event in self._decoder.flush():

@@ -54,6 +54,11 @@ class SSEDecoder:
                 events.append(event)
         return events
 
+    @property
+    def is_between_events(self) -> bool:
+        """Has all that came so far been given as events?"""
+        return not (self._buffer or self._data or self._event or self._at_start)
+
     def flush(self) -> list[Event]:
         """End of the stream: the event that was begun but not ended, if any."""
         rest = bytes(self._buffer)

@@ -142,6 +142,7 @@ async def test_an_answer_comes_with_its_headers_and_bytes(provider: Any, tmp_pat
     async with recording(tmp_path, provider.url) as proxy:
         answer = await post(proxy)
         assert answer.raw == odd
+        assert answer.headers["Content-Length"] == str(len(odd))
         assert [answer.headers[name] for name in ("x-request-id", "openai-version", "x-odd")] == [
             "r-1",
             "v",

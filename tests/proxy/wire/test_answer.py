@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.wire.answer import AnswerReader, Failure, Reading, one_line, read_answer
 from proxy.wire.chat import completion, stream_events
@@ -57,6 +60,45 @@ def test_a_stream_is_complete_with_finish_reason_or_done_and_not_otherwise():
     assert verdict(stream(sse(chunk(content="a")))) == ("provider_abort", "stream_ended_early", early)
     assert verdict(stream(b"")) == ("provider_abort", "stream_ended_early", early)
     assert verdict(stream(b": ping\n\n")) == ("provider_abort", "stream_ended_early", early)
+
+
+ENDS = (
+    sse("[DONE]"),
+    b"event: error\ndata: {}\n\n",
+    sse({"error": {"message": "no"}}),
+    b'data: {"\\u0065rror": 1}\n\n',
+)
+GOES_ON = (
+    sse(chunk(content="a")),
+    b": waiting\n\n",
+    b"event: message\n",
+    b"data: [DO\n",
+    b"data: NE]\n\n",
+    b"\n",
+    b"\r\n\r\n",
+)
+
+
+@given(st.lists(st.sampled_from([*ENDS, *GOES_ON]), max_size=6), st.lists(st.integers(0, 200)))
+def test_a_stream_that_is_said_to_go_on_after_some_bytes_is_not_done_by_them(
+    parts: list[bytes], cuts: list[int]
+):
+    raw = b"".join([sse(chunk(content="the first")), *parts])
+    places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
+    reader = AnswerReader(200, "text/event-stream", stream=True)
+    for begin, end in itertools.pairwise(places):
+        goes_on = reader.goes_on_after(raw[begin:end])
+        reader.feed(raw[begin:end])
+        assert not (goes_on and reader.done)
+
+
+def test_a_stream_is_said_to_go_on_after_whole_events_that_do_not_end_it():
+    reader = AnswerReader(200, "text/event-stream", stream=True)
+    reader.feed(sse(chunk(content="a")))
+    assert reader.goes_on_after(sse(chunk(content="b"), chunk("stop")))
+    assert not reader.goes_on_after(sse(chunk(content="b"), "[DONE]"))
+    reader.feed(b"data: [DO")
+    assert not reader.goes_on_after(b"NE]\n\n")
 
 
 def test_a_cut_after_the_end_takes_nothing_away():
