@@ -47,6 +47,7 @@ _JSON_BODY = frozenset({"content-type", "content-encoding"})
 _KEEPALIVE = 4.0
 """Seconds an idle connection is kept: less than the 5 after which common servers hang up."""
 _MAX_HEADER = 65536
+_LARGE = 1 << 20
 _SECRET_LENGTH = 8
 """Shorter "keys" (local providers take any) are no secrets, and would blot out words."""
 
@@ -80,7 +81,10 @@ class Forwarded:
         size = 0
         try:
             while True:
-                async with asyncio.timeout(DONE_GRACE if over() else None):
+                if over():
+                    async with asyncio.timeout(DONE_GRACE):
+                        chunk = await self._response.content.readany()
+                else:
                     chunk = await self._response.content.readany()
                 if not chunk:
                     return
@@ -161,6 +165,7 @@ class Provider:
         self,
         body: Mapping[str, Any],
         *,
+        raw: bytes | None = None,
         key: str | None = None,
         headers: Mapping[str, str] | None = None,
         session: str | None = None,
@@ -168,9 +173,10 @@ class Provider:
     ) -> Answer:
         """POST a chat completion and read the answer to its end, stream or not.
 
-        `key` is the agent's own, used if the provider has none. `headers` are the
-        agent's; what must not leave is taken out. `session` goes into `x-eval-session`.
-        `query` is the agent's, without the question mark, as it was sent.
+        `raw` is the body as JSON, where that is made already. `key` is the agent's own, used if
+        the provider has none. `headers` are the agent's; what must not leave is taken out.
+        `session` goes into `x-eval-session`. `query` is the agent's, without the question mark, as
+        it was sent.
         """
         authorization = self._authorization or agent_authorization(key)
         sent = request_headers((headers or {}).items(), authorization, _JSON_BODY)
@@ -179,7 +185,8 @@ class Provider:
             sent.append((SESSION_HEADER, session))
         path = f"{self.path}?{query}" if query else self.path
         responses = ResponsesReader(legacy=speaks_legacy(body)) if self.api == "responses" else None
-        raw = dump_json(body if responses is None else to_responses(body))
+        if raw is None or responses is not None:
+            raw = dump_json(body if responses is None else to_responses(body))
         reply = Reply(bool(body.get("stream")), responses, self._answer_limit, self._monotonic)
         started_at = self._wall()
         cut: Failure | None = None
@@ -219,12 +226,13 @@ class Provider:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the provider is used outside of its `async with` block")
-        # BytesIO, because aiohttp warns of plain bytes beyond 1 MiB.
+        # aiohttp warns of plain bytes beyond 1 MiB; a file is slower to send.
+        data = io.BytesIO(body) if len(body) > _LARGE else body or None
         return await self._session.request(
             method,
             self.endpoint.url(path),
             headers=CIMultiDict(headers),
-            data=io.BytesIO(body) if body else None,
+            data=data,
             allow_redirects=False,
         )
 

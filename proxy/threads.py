@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 Body = dict[str, Any]
@@ -37,9 +38,17 @@ def thread_of(body: Body) -> Thread:
         if not isinstance(message, dict) or message.get("role") not in ("system", "developer"):
             break
         texts.append(message.get("content"))
-    digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    digest = (_known_digest if all(isinstance(text, str) for text in texts) else _digest)(*texts)
     results = any(_is_result(message) for message in body["messages"])
     return Thread(digest, bool(body.get("tools") or body.get("functions")), results)
+
+
+def _digest(*texts: Any) -> str:
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+
+
+_known_digest = lru_cache(maxsize=64)(_digest)
+"""An agent sends its system prompt with every request."""
 
 
 def _is_result(message: Any) -> bool:

@@ -80,7 +80,7 @@ class Providing:
             exchange_id = self.journal.sent(self.provider.path, raw, body, asked.key, origin, changes)
             await self._recorded(exchange_id)
             tally.wait("provider", self.journal.now())
-            answer = await self._ask(exchange_id, body, asked, row.name)
+            answer = await self._ask(exchange_id, body, raw, asked, row.name)
             if read_message(answer.response) is not None:
                 return exchange_id, answer
             self.journal.log.put(self.journal.answered(exchange_id, answer))
@@ -98,10 +98,11 @@ class Providing:
             self.journal.log.put(self.journal.unsent(exchange_id))
             raise
 
-    async def _ask(self, exchange_id: str, body: Body, asked: Asked, name: str) -> Answer:
+    async def _ask(self, exchange_id: str, body: Body, raw: bytes, asked: Asked, name: str) -> Answer:
         try:
             return await self.provider.complete(
                 body,
+                raw=raw,
                 key=asked.key,
                 headers=asked.headers,
                 session=name if self.simulated else None,

@@ -9,12 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from scenarios.reference import Batch, minimal_path
 from scenarios.types import Node, Scenario
 
 Message = dict[str, Any]
+
+REMEMBERED = 256
+"""Lists of tools, and Tasks as messages, that are made once for all Steps that send them."""
 
 
 def date_text(scenario: Scenario) -> str:
@@ -33,7 +37,12 @@ def encode(value: Any) -> str:
 
 def released_tools(scenario: Scenario) -> list[dict[str, Any]]:
     """The tools of a Scenario as the released harness sends them."""
-    return [as_sent(tool.spec) for tool in scenario.tools]
+    return list(_sent_tools(scenario))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _sent_tools(scenario: Scenario) -> tuple[dict[str, Any], ...]:
+    return tuple(as_sent(tool.spec) for tool in scenario.tools)
 
 
 def as_sent(spec: dict[str, Any]) -> dict[str, Any]:
@@ -53,10 +62,11 @@ def reference_call_id(scenario_id: str, task: int, node: int) -> str:
     return f"call_{digest[:24]}"
 
 
-def _task_messages(scenario: Scenario, task: int) -> Iterator[Message]:
-    yield {"role": "user", "content": scenario.tasks[task].text}
-    for batch in minimal_path(scenario.tasks[task].nodes):
-        yield from _batch_messages(scenario, task, batch)
+@lru_cache(maxsize=REMEMBERED)
+def _task_messages(scenario: Scenario, task: int) -> tuple[Message, ...]:
+    asked = {"role": "user", "content": scenario.tasks[task].text}
+    path = minimal_path(scenario.tasks[task].nodes)
+    return (asked, *(message for batch in path for message in _batch_messages(scenario, task, batch)))
 
 
 def _batch_messages(scenario: Scenario, task: int, batch: Batch) -> Iterator[Message]:

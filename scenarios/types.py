@@ -145,3 +145,7 @@ class Scenario:
     hash: str
     record: dict[str, Any]
     notes: Mapping[str, ToolNotes] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        """So that what is made of a Scenario can be remembered."""
+        return hash(self.hash)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from proxy.wire.fold import TEXT_FIELDS, Fold
 from scenarios.replies import join_text, read_call, read_reply
@@ -45,7 +48,15 @@ class Summary:
 
 
 def dump_json(value: object) -> bytes:
-    """JSON in UTF-8 that loses nothing: big integers, NaN and lone surrogates survive."""
+    """JSON in UTF-8 that loses nothing: big integers, NaN and lone surrogates survive.
+
+    By orjson, at a third of the cost, where what it wrote says the same: of NaN, without a word, it makes
+    `null`; all else that it cannot write it refuses.
+    """
+    with suppress(TypeError):
+        text = orjson.dumps(value)
+        if b"null" not in text or orjson.loads(text) == value:
+            return text
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:

@@ -272,3 +272,24 @@ async def test_the_openai_sdk_reads_a_completion_of_our_own(provider: Any):
     async with AsyncOpenAI(base_url=provider.url, api_key="k", max_retries=0) as client:
         whole = await client.chat.completions.create(**ASK)
     assert same_as_whole(whole.choices[0].message)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"x": float("nan"), "y": None}, b'{"x":NaN,"y":null}'),
+        ([float("inf"), -float("inf")], b"[Infinity,-Infinity]"),
+        ({"n": -(2**63) - 1, "m": 2**64}, b'{"n":-9223372036854775809,"m":18446744073709551616}'),
+        ({"s": "\ud800", "t": "é"}, b'{"s":"\\ud800","t":"\\u00e9"}'),
+        ({"a": None, "b": 1.0, "c": -0.0, "d": True}, b'{"a":null,"b":1.0,"c":-0.0,"d":true}'),
+    ],
+)
+def test_json_is_written_without_loss_whatever_is_in_it(value: object, text: bytes) -> None:
+    assert dump_json(value) == text
+
+
+def test_json_that_is_nested_deeply_is_written() -> None:
+    value: list[object] = []
+    for _ in range(400):
+        value = [value]
+    assert dump_json(value) == b"[" * 401 + b"]" * 401
