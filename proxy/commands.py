@@ -32,7 +32,7 @@ from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
 from proxy.log.errors import LogError
 from proxy.runs import SIMULATED, shown_provider
-from proxy.server import StartError, running
+from proxy.server import StartError, running, settle
 from proxy.settings import Settings
 from proxy.simulate.policies import PolicyError
 from proxy.ui.address import page_address
@@ -159,6 +159,7 @@ async def _serve(settings: Settings, lent: Lent | None, token_env: str | None) -
         # Whoever is told it by this terminal goes on with it when the proxy is started again.
         settings = replace(settings, token=token_for(settings.log, os.environ))
     async with running(settings, lent=lent) as proxy:
+        settle()
         click.echo(f"Listening on {proxy.base_url}{'' if settings.scenarios else ', recording only'}")
         click.echo(
             f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"

@@ -74,23 +74,23 @@ LIMITS_KEY = web.AppKey("limits", Limits)
 async def read_body(request: web.Request) -> bytes:
     """Raises ApiError for a body that is too large, too slow or broken."""
     limits = request.app.get(LIMITS_KEY, LIMITS)
-    too_large = ApiError(
-        413,
-        f"the body has more than {shown(limits.request)}, which is the most that a request may have",
-        code="request_too_large",
-    )
     if (request.content_length or 0) > limits.request:
-        raise too_large
+        raise _too_large(limits)
     try:
-        async with asyncio.timeout(limits.body_s):
+        async with asyncio.timeout(None if request.content.is_eof() else limits.body_s):
             return await request.read()
     except web.HTTPRequestEntityTooLarge:
-        raise too_large from None
+        raise _too_large(limits) from None
     except TimeoutError:
         text = f"the body was not there {limits.body_s:g} seconds after its head"
         raise ApiError(408, text, code="request_timeout") from None
     except (web.RequestPayloadError, ConnectionError) as exc:
         raise ApiError(400, f"the body cannot be read: {one_line(str(exc))}") from exc
+
+
+def _too_large(limits: Limits) -> ApiError:
+    text = f"the body has more than {shown(limits.request)}, which is the most that a request may have"
+    return ApiError(413, text, code="request_too_large")
 
 
 def secrets_of(request: web.Request, body: Any = None) -> list[str]:

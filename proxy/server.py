@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import random
 import secrets
 import socket
 import time
@@ -45,6 +47,10 @@ MAX_HEADER = 65536
 """Bytes of a line, or a header field, of a request."""
 DRAIN_S = 30.0
 """How long requests under way may take to end when the proxy is stopped."""
+GARBAGE = 50_000
+"""Objects made before they are looked through for cycles. A request makes hundreds, and no cycles; with
+Python's 700 they are looked through several times a request, which is a sixth of its CPU under load.
+"""
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"
 """Holds the provider's key for agents whose own key only names a Session."""
 
@@ -60,6 +66,13 @@ class Running:
 
 class StartError(Exception):
     """The proxy cannot start; one line that says why and how to mend it."""
+
+
+def settle() -> None:
+    """For a process that only serves, once it does: what it has made so far stays, and is no garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
 
 
 @asynccontextmanager
@@ -103,7 +116,7 @@ async def running(
         if run.stored is None:
             log.put(run.row)
         log.put(StartRow(started_at), *scenario_rows(files))
-        journal = Journal(log, run.row.id, now, lambda: secrets.token_hex(8))
+        journal = Journal(log, run.row.id, now, _new_ids())
         registry = _registry(settings, run, scenarios, provider, journal) if scenarios else None
         if registry is not None:
             stack.push_async_callback(registry.close)
@@ -137,6 +150,12 @@ def _provider(settings: Settings, base_url: str, key: str | None, now: Callable[
         answer_limit=settings.limits.answer,
         wall=now,
     )
+
+
+def _new_ids() -> Callable[[], str]:
+    """Ids that nobody must be kept from guessing: to ask the system for each costs three times as much."""
+    draw = random.Random(secrets.randbits(128))
+    return lambda: f"{draw.getrandbits(64):016x}"
 
 
 def _token(settings: Settings) -> str:
