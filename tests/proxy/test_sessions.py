@@ -251,7 +251,8 @@ async def test_an_agent_that_leaves_while_its_answer_is_written_harms_nobody(
         body = json.dumps(prompt(1)).encode()
         host, port = proxy.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
-        head = f"POST /s/chat/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = "POST /s/chat/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         # The head is there, so the row is committed; the rest does not fit into the socket.
         await soon(reader.readuntil(b"\r\n\r\n"))
