@@ -46,6 +46,13 @@ class Composition:
         """The log in `./runs` that was written last; None if there is none."""
         return newest_log()
 
+    def damage(self, words: Sequence[str]) -> str | None:
+        """What is wrong with a log that one of the words of a command names, if something is."""
+        from proxy.log.damage import damage
+
+        paths = [Path(word.rpartition("=")[2]) for word in words]
+        return next(filter(None, map(damage, filter(Path.is_file, paths))), None)
+
     def score(self, log: Path) -> tuple[str, str]:
         """A log's scores as a table and as a JSON document."""
         from scoring.cli import Asked, score_logs

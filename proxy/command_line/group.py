@@ -36,6 +36,12 @@ class CannotGoOn(click.ClickException):
     exit_code = 3
 
 
+class Damaged(click.ClickException):
+    """What is wrong with a log that a command could make no sense of."""
+
+    exit_code = 2
+
+
 class LazyGroup(click.Group):
     """A group whose help needs none of its commands' modules."""
 
@@ -57,6 +63,7 @@ class LazyGroup(click.Group):
             raise in_one_line(error) from error
 
     def invoke(self, ctx: click.Context) -> Any:
+        words = [*ctx._protected_args, *ctx.args]
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -76,6 +83,11 @@ class LazyGroup(click.Group):
                 raise
             where = "" if error.filename is None else f"{visible(str(error.filename))}: "
             raise CannotGoOn(f"cannot go on: {where}{error.strerror or error}") from error
+        except Exception as error:
+            damage = None if ctx.params["debug"] else ctx.obj.damage(words)
+            if damage is not None:
+                raise Damaged(visible(damage)) from error
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
