@@ -9,6 +9,7 @@ import shlex
 import signal
 import socket
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -54,14 +55,26 @@ class Kind:
         return f"{self.who} {self.tools} {self.history} {self.mode} {self.policy}"
 
 
+class Budget:
+    """The kills that are left, of all arenas together."""
+
+    def __init__(self, kills: int) -> None:
+        self.left = kills
+        self._lock = threading.Lock()
+
+    def spend(self) -> None:
+        with self._lock:
+            self.left -= 1
+
+
 @dataclass
 class Arena:
-    """The processes of one log. `budget` is asked before each kill whether there is one left."""
+    """The processes of one log."""
 
     folder: Path
     kind: Kind
     chance: random.Random
-    budget: Callable[[], bool]
+    budget: Budget
     kills: Counter[str] = field(default_factory=Counter)
     lives: list[checks.Life] = field(default_factory=list)
     ended_by_itself: Counter[str] = field(default_factory=Counter)
@@ -84,7 +97,7 @@ class Arena:
                 self._start_what_is_missing()
                 if self._is_over():
                     break
-                if end is None and (self.kills.total() >= at_most or not self.budget()):
+                if end is None and (self.kills.total() >= at_most or self.budget.left <= 0):
                     end = time.monotonic() + PATIENCE_S
                 if end is None:
                     self._kill_one()
@@ -179,13 +192,17 @@ class Arena:
                 # Not one that has got the number of an agent that has ended since.
                 if b"agent.py" in Path(f"/proc/{victim}/cmdline").read_bytes():
                     os.kill(int(victim), signal.SIGKILL)
-                    self.kills["agent"] += 1
+                    self._count("agent")
             mark.unlink(missing_ok=True)
         elif victim in self._running:
             self._end(victim, signal.SIGKILL)
-            self.kills[victim.split()[0]] += 1
+            self._count(victim.split()[0])
         if victim == "driver":
             self._resumed = True
+
+    def _count(self, victim: str) -> None:
+        self.kills[victim] += 1
+        self.budget.spend()
 
     def _one_agent(self) -> str:
         mine = [name for name in self._running if name.startswith("agent")]

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import checks
-from arena import Arena, Kind
+from arena import Arena, Budget, Kind
 from click.testing import CliRunner
 
 from run_proxy import main
@@ -41,7 +41,7 @@ class Storm:
         self.by_itself: Counter[str] = Counter()
         self.rounds = self.answers = self.pending = 0
         self.wrong: list[str] = []
-        self._left = kills
+        self._budget = Budget(kills)
         self._at_most = at_most
         self._seed = seed
         self._folder = folder
@@ -52,22 +52,17 @@ class Storm:
     def blow(self, kinds: list[Kind]) -> None:
         """Plays round after round until there is no kill left. Runs in several threads at once."""
         for kind in cycle(kinds):
-            if self._left <= 0:
+            if self._budget.left <= 0:
                 return
             with self._lock:
                 number = next(self._numbers)
             self._round(number, kind)
 
-    def _take_a_kill(self) -> bool:
-        with self._lock:
-            self._left -= 1
-            return self._left >= 0
-
     def _round(self, number: int, kind: Kind) -> None:
         begin = time.monotonic()
         expected = self._scores_of_a_calm_round(kind)
         folder = self._folder / f"round-{number}"
-        arena = Arena(folder, kind, random.Random(f"{self._seed}/{number}"), self._take_a_kill)
+        arena = Arena(folder, kind, random.Random(f"{self._seed}/{number}"), self._budget)
         wrong = arena.run(self._at_most)
         if not wrong:
             found = self._scores(arena.log)
@@ -99,7 +94,7 @@ class Storm:
     def _scores_of_a_calm_round(self, kind: Kind) -> list[dict[str, Any]]:
         if kind not in self._calm:
             folder = self._folder / f"calm-{'-'.join(kind.name.split())}"
-            arena = Arena(folder, kind, random.Random(0), lambda: False)
+            arena = Arena(folder, kind, random.Random(0), Budget(0))
             self.wrong += [f"without any kill ({kind.name}): {line}" for line in arena.run(0)]
             self._calm[kind] = self._scores(arena.log)
             shutil.rmtree(folder)
