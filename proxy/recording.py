@@ -116,7 +116,11 @@ class _Passing:
                     request.transport.close()
                 return response
             if held and not response.prepared:
-                response.content_length = len(held)
+                # All of it is there: its length can be told, and its head goes out with it in one write.
+                response, held = (
+                    web.Response(body=held, status=response.status, headers=response.headers),
+                    b"",
+                )
             await (await _begun(request, response)).write_eof(held)
             self._journal.delivered(self._id)
         except LogError:
