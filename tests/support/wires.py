@@ -8,6 +8,7 @@ async with saying(json_answer("Hi."), BROKEN) as wire:      # an answer a reques
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import time
@@ -208,7 +209,7 @@ class Front:
         status, got, told = None, b"", {}
         try:
             headers = {"Content-Type": "application/json"}
-            async with self.proxy.http.post(self.url, data=raw, headers=headers) as response:
+            async with self.proxy.http.post(self.url, data=io.BytesIO(raw), headers=headers) as response:
                 status, told = response.status, response.headers.copy()
                 async for data in response.content.iter_any():
                     got += data
