@@ -39,7 +39,7 @@ class _Task:
 
     @property
     def spent(self) -> Spent:
-        return Spent(*self.tokens, self.ended_at - self.began_at)
+        return Spent(*self.tokens, max(0.0, self.ended_at - self.began_at))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _ENDS = "SELECT task, seq, ending, ended_at FROM tasks WHERE session_id = ?"
 _TURNS = f"""SELECT task, turn, seq, kind, opened_at, length(text) AS length,
     substr(text, 1, {TEXT_CHARS}) AS text FROM turns WHERE session_id = ? ORDER BY turn"""
 _STEPS = f"""SELECT task, step, steps.seq, steps.turn, decision, steps.reason, steps.nodes, exchange_id,
-    finished_at - started_at AS seconds, time_to_first_chunk, input_tokens, output_tokens,
+    max(0, finished_at - started_at) AS seconds, time_to_first_chunk, input_tokens, output_tokens,
     coalesce(response_model, request_model) AS model, {bounded("messages.body")}
     FROM steps JOIN messages ON messages.hash = message JOIN exchanges ON exchanges.id = exchange_id
     WHERE steps.session_id = ? ORDER BY task, step"""
@@ -161,7 +161,7 @@ def _task(read: _Read, task: int, judged: JSON, room: Room) -> JSON:
         "ending": None if end is None else end["ending"],
         "failure": None if not failures else _failure(failures[-1]),
         "opened_at": turns[0]["opened_at"] if turns else None,
-        "seconds": end["ended_at"] - turns[0]["opened_at"] if end is not None and turns else None,
+        "seconds": max(0.0, end["ended_at"] - turns[0]["opened_at"]) if end is not None and turns else None,
         "verdicts": room.value(judged.get("verdicts", {})),
         "judged_by": judged.get("judged_by"),
         "error_class": judged.get("error_class"),

@@ -58,7 +58,7 @@ def models(details: Sequence[SessionDetail]) -> tuple[str, ...]:
 
 
 _STEPS = f"""{LAST_ATTEMPTS} SELECT scenario_id, last.epoch, task, step, messages.body, tip, tools,
-        request_model, finished_at - started_at, input_tokens, output_tokens
+        request_model, max(0, finished_at - started_at), input_tokens, output_tokens
     FROM last JOIN steps ON steps.session_id = last.id JOIN messages ON messages.hash = steps.message
     JOIN exchanges ON exchanges.id = steps.exchange_id
     WHERE place = 1 ORDER BY scenario_id, last.epoch, task, step"""

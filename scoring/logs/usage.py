@@ -19,7 +19,7 @@ _NO_CALLS = "('mcp', 'refused')"
 _SESSIONS = f"{LAST_ATTEMPTS} SELECT count(*) FROM last WHERE place = 1"
 _EXCHANGES = f"""{LAST_ATTEMPTS} SELECT scenario_id, last.epoch, coalesce(steps.task, turns.task), steps.step,
         handovers.exchange_id IS NOT NULL, request_model, input_tokens, output_tokens,
-        round(finished_at - started_at, 6), time_to_first_chunk
+        round(max(0, finished_at - started_at), 6), time_to_first_chunk
     FROM last JOIN exchanges ON exchanges.session_id = last.id
     LEFT JOIN turns ON turns.session_id = last.id AND turns.turn = exchanges.turn
     LEFT JOIN steps ON steps.session_id = last.id AND steps.exchange_id = exchanges.id
@@ -31,7 +31,7 @@ _SIDE_CALLS = f"""{LAST_ATTEMPTS} SELECT request_model, input_tokens, output_tok
     WHERE place = 1 AND side = 'agent' AND reason NOT IN {_NO_CALLS} AND finish_state != 'pending'
     ORDER BY scenario_id, last.epoch, arrival"""
 _SECONDS = f"""{LAST_ATTEMPTS} SELECT scenario_id, last.epoch, tasks.task,
-        round(ended_at - min(turns.opened_at), 6)
+        round(max(0, ended_at - min(turns.opened_at)), 6)
     FROM last JOIN tasks ON tasks.session_id = last.id
     JOIN turns ON turns.session_id = last.id AND turns.task = tasks.task
     WHERE place = 1 GROUP BY scenario_id, last.epoch, tasks.task

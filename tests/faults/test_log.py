@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import sqlite3
 from collections.abc import Iterator
@@ -194,3 +195,47 @@ async def test_a_log_that_was_deleted_for_good_ends_in_an_error(mode: Mode, tmp_
                 front.proxy.log.unlink()
                 assert (await front.ask(1)).status == 503
         assert wire.served == 0
+
+
+class Clock:
+    """A clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.time = 1_750_000_000.0
+
+    def __call__(self) -> float:
+        self.time += 0.25
+        return self.time
+
+
+BELOW_NOTHING = re.compile(r"(?<![\w.:-])-\d[\d.]*\s*(ms|s|min|h)\b|: ?-\d[\d.]*")
+"""A duration in a text, or a number in JSON."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_clock_that_is_set_back_harms_no_reader(provider: Any, mode: Mode, tmp_path: Path) -> None:
+    clock = Clock()
+
+    def set_back(request: Any) -> Any:
+        clock.time -= 3600
+        return provider.message(request, "Hello.")
+
+    async with fronted(mode, tmp_path, provider.url, now=clock) as front:
+        for turn in (1, 2, 3):
+            provider.queued(set_back)
+            assert (await front.ask(turn, stream=turn == 2)).status == 200
+        found = await front.proxy.finished(3)
+        assert [row["arrival"] for row in found] == sorted(row["arrival"] for row in found)
+        starts = [row["started_at"] for row in found]
+        assert starts == sorted(starts, reverse=True)
+        assert all(
+            (row["time_to_first_chunk"] or 0) >= 0 for row in front.proxy.rows("SELECT * FROM exchanges")
+        )
+    log = front.proxy.log
+    said = commands.printed_in(tmp_path, "tail", log)
+    if mode == "play":
+        said += commands.printed_in(tmp_path, "score", log)
+        said += commands.printed_in(tmp_path, "score", log, "--format", "json")
+        said += commands.printed_in(tmp_path, "report", log, "-o", "report.html")
+    said += commands.printed_in(tmp_path, "log", "runs", "list", log)
+    assert not BELOW_NOTHING.search(said), BELOW_NOTHING.search(said)
