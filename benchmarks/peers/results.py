@@ -27,7 +27,7 @@ class Figure:
 ADDED = Figure("added p50", "us", ALONE, lambda it: it.seen.answer[0] - it.base[0])
 ADDED_95 = Figure("added p95", "us", ALONE, lambda it: it.seen.answer[1] - it.base[1])
 ADDED_99 = Figure("added p99", "us", ALONE, lambda it: it.seen.answer[2] - it.base[2])
-RATE = Figure("at 64", "req/s", CROWD, lambda it: it.seen.count / it.seen.seconds)
+RATE = Figure("at 64", "req/s", CROWD, lambda it: it.seen.answered / it.seen.seconds)
 CPU = Figure("CPU", "ms/req", CROWD, lambda it: it.cpu / it.seen.answered * 1e3, 2)
 RSS = Figure("RSS", "MB", CROWD, lambda it: it.rss)
 FIRST = Figure("first chunk", "ms", STREAM, lambda it: it.seen.first[0] / 1e3, 2)

@@ -87,7 +87,7 @@ def _rounds(it: Bench, chosen: Sequence[Contender], rounds: int, seconds: float)
 
 def _in_short(measured: Sequence[Window]) -> str:
     alone, crowd = measured[0], measured[1]
-    latency, rate = alone.seen.answer[0], crowd.seen.count / crowd.seen.seconds
+    latency, rate = alone.seen.answer[0], crowd.seen.answered / crowd.seen.seconds
     foreign = max(window.foreign for window in measured)
     return f"{alone.contender:<12} {latency:>8,.0f} us {rate:>8,.0f} req/s, others used {foreign:.2f} cores"
 
