@@ -14,6 +14,8 @@ import pytest
 from support import logs
 from support.commands import run
 
+from proxy import sentinel
+from proxy.log.redaction import scrub
 from proxy.log.writer import LogWriter
 
 FORMULAS = ["=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "＝1+1"]
@@ -109,9 +111,10 @@ def test_a_markdown_table_keeps_its_columns_and_holds_no_html(tmp_path: Path) ->
     assert "| " in text
 
 
-@pytest.mark.parametrize(
-    "name", [QUOTES, "%", "_", "*", "x1%", '"; DROP TABLE runs; --', "\x00", "x" * 100_000]
-)
+NAMES = ["x' OR '1'='1", '"; DROP TABLE runs; --', "%", "_", "*", "x1%", "\x00", "x" * 100_000]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_name_on_the_command_line_is_no_sql(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log.db"
     played(log, "text")
@@ -129,32 +132,38 @@ def test_a_name_on_the_command_line_is_no_sql(tmp_path: Path, name: str) -> None
     assert logs.query(log, "SELECT count(*) FROM runs") == before
 
 
-LONG = [
-    "a" * 200_000,
-    "=" * 200_000,
-    "(" * 50_000,
-    "sk-" * 60_000,
-    "--api-key " * 20_000,
-    "Bearer " * 30_000,
-    '"api_key": "' * 15_000,
-    "://" * 60_000 + "@",
-    "?key=" * 40_000,
-    "[[next-user-turn " * 12_000,
-    "1" * 200_000,
-    "1,000" * 40_000,
-    " " * 200_000,
-    "\\" * 200_000,
-    "'" * 200_000,
-    "一二三" * 60_000,
+PIECES = [
+    "a",
+    "=",
+    "(",
+    "sk-",
+    "--api-key ",
+    "Bearer ",
+    '"api_key": "',
+    "://",
+    "?key=",
+    "[[next-user-turn ",
+    "1,000",
+    " ",
+    "\\",
+    "'",
+    "一二三",
 ]
+LONG = 60_000
 
 
-@pytest.mark.parametrize("text", LONG, ids=lambda text: text[:12])
-def test_no_text_makes_a_search_take_for_ever(tmp_path: Path, text: str) -> None:
-    """Linear ones take well below a second of a processor, quadratic ones minutes."""
+def test_no_text_makes_a_search_take_for_ever(tmp_path: Path) -> None:
+    """What is linear takes seconds of a processor for all of them, what is quadratic hours."""
     log = tmp_path / "log.db"
     before = time.process_time()
-    played(log, text)
-    for words in (("score", log, "-v"), ("tail", log, "--wide"), ("log", "show", log, "x1")):
-        assert run(*words).exit_code in (0, 3)
-    assert time.process_time() - before < 20
+    for number, piece in enumerate(PIECES):
+        text = (piece * LONG)[:LONG]
+        assert len(scrub(f"{text}@")) > 0
+        assert sentinel.find([{"role": "user", "content": text}]) is None
+        played(log.with_name(f"{number}.db"), text)
+    for words in (("score", "-v"), ("tail", "--wide"), ("log", "show", "x1")):
+        at = 2 if words[0] == "log" else 1
+        for number in range(len(PIECES)):
+            result = run(*words[:at], log.with_name(f"{number}.db"), *words[at:])
+            assert result.exit_code in (0, 3), result.output[:1000]
+    assert time.process_time() - before < 60
