@@ -83,6 +83,8 @@ class LazyGroup(click.Group):
                 raise
             where = "" if error.filename is None else f"{visible(str(error.filename))}: "
             raise CannotGoOn(f"cannot go on: {where}{error.strerror or error}") from error
+        except (click.exceptions.Exit, click.Abort):
+            raise
         except Exception as error:
             damage = None if ctx.params["debug"] else ctx.obj.damage(words)
             if damage is not None:
