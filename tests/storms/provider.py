@@ -39,6 +39,10 @@ async def main(port: int, policy: str, path: Path) -> None:
     app.middlewares.append(slowly)
     app.on_response_prepare.append(mark)
     runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
-    await asyncio.Event().wait()
+    try:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+        notes.close()
