@@ -173,6 +173,6 @@ def _session_summary(
         spent=Spent(
             sum(task.tokens[0] for task in tasks),
             sum(task.tokens[1] for task in tasks),
-            max(task.ended_at for task in tasks) - min(task.began_at for task in tasks if task.began_at),
+            max(0.0, max(it.ended_at for it in tasks) - min(it.began_at for it in tasks if it.began_at)),
         ),
     )
