@@ -1,6 +1,7 @@
 """Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log,
 `frameworks.md` and `agents.md` from the files by which real clients are tested, `conformance.md` from the
-probes, `metrics.md` from the definitions of figures; and the README's table of the probes.
+probes, `metrics.md` from the definitions of figures, `control-api.md` and `openapi.json` from the description
+of the control API; and the README's table of the probes.
 
     python docs/generate.py            writes them all
     python docs/generate.py --check    writes nothing; exit code 1 if a page differs
@@ -28,6 +29,7 @@ sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 
 from client_pages import agents_page, frameworks_page  # noqa: E402
 from conformance_page import conformance_page, summary  # noqa: E402
+from control_api_page import control_api_page, openapi_json  # noqa: E402
 from metrics_page import metrics_page  # noqa: E402
 from scenario_schema_page import scenario_schema_page  # noqa: E402
 
@@ -190,6 +192,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "conformance.md": lambda: conformance_page(NOTICE),
     "metrics.md": lambda: metrics_page(NOTICE),
     "scenario-schema.md": lambda: scenario_schema_page(NOTICE),
+    "control-api.md": lambda: control_api_page(NOTICE),
+    "openapi.json": openapi_json,
 }
 
 
