@@ -57,6 +57,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
         )
         try:
             connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
             _check_version(connection, path)
             yield connection
@@ -64,7 +65,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
             connection.close()
     except sqlite3.Error as error:
         raise LogError(f"{path}: {_explain(error)}") from error
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise LogError(f"{path}: is damaged: what should be JSON in it is not ({error})") from error
 
 
