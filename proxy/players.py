@@ -52,11 +52,15 @@ class Players(Mapping[str, Player]):
             self.let_go()
         self._awake[name] = player
 
+    def rest(self, name: str, attempt: int) -> None:
+        """The log alone has this Session, which is over."""
+        self._over[name] = attempt
+
     def let_go(self) -> None:
         """Lets the log alone have all Sessions that are over, but for the latest."""
         over = [player for player in self._awake.values() if player.session.over and not player.is_playing]
         for player in over[: -self._kept]:
-            self._over[player.row.name] = player.row.attempt
+            self.rest(player.row.name, player.row.attempt)
             del self._awake[player.row.name]
         # Looked for again when as many have come: looking takes as long as there are Sessions.
         self._full = len(self._awake) + self._kept

@@ -8,7 +8,7 @@ from typing import Any
 
 from proxy.claims import begins_anew
 from proxy.journal import Journal
-from proxy.log.restore import StoredSession
+from proxy.log.restore import StoredRun, StoredSession
 from proxy.log.rows import PlannedRow, SessionRow
 from proxy.players import Players
 from proxy.session import Session, session_name
@@ -140,9 +140,13 @@ class Registry:
     def next_epoch(self, scenario_id: str) -> int:
         return self._latest.get(scenario_id, 0) + 1
 
-    def restore(self, stored: Sequence[StoredSession]) -> None:
+    def restore(self, stored: StoredRun) -> None:
         """Takes over what an earlier process played, each Session's last attempt."""
-        for session in stored:
+        for row in stored.over:
+            if row.scenario_id in self.scenarios:
+                self.players.rest(row.name, row.attempt)
+                self._note(row)
+        for session in stored.sessions:
             if session.row.scenario_id not in self.scenarios:
                 continue
             player = self._add(session.row)
@@ -172,8 +176,11 @@ class Registry:
     def _add(self, row: SessionRow) -> Player:
         player = self._new(row)
         self.players.add(player)
-        self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
+        self._note(row)
         return player
+
+    def _note(self, row: SessionRow) -> None:
+        self._latest[row.scenario_id] = max(row.epoch, self._latest.get(row.scenario_id, 0))
 
     def _new(self, row: SessionRow) -> Player:
         # Calls of two attempts have ids of their own: an agent of the first may still be about.

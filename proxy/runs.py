@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from proxy.log.inspect import run_summary
-from proxy.log.restore import StoredRun, read_run, read_runs
+from proxy.log.restore import StoredRun, read_open, read_runs
 from proxy.log.rows import RunRow, ScenarioRow
 from proxy.settings import Settings, config_hash
 from proxy.wire.endpoint import display_url
@@ -26,7 +26,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChosenRun:
-    """The Run to play in. `stored` has what was played of it, if it is not new."""
+    """The Run to play in. `stored` has what is needed to go on with it, if it is not new."""
 
     row: RunRow
     stored: StoredRun | None = None
@@ -46,7 +46,7 @@ def choose_run(settings: Settings, files: Sequence[ScenarioFile], now: float, su
     same = [run for run in runs if run.config_hash == row.config_hash]
     # `continue` is about the run that was played last, `resume` about the last that can be.
     if same and (settings.runs == "resume" or same[-1] == runs[-1]):
-        return ChosenRun(same[-1], read_run(settings.log, same[-1].id))
+        return ChosenRun(same[-1], read_open(settings.log, same[-1].id))
     if settings.runs == "resume":
         raise RunError(_why_not(settings, runs[-1] if runs else None, row))
     return ChosenRun(row)

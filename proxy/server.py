@@ -207,7 +207,7 @@ def _registry(
     registry = Registry(run.row.id, scenarios, journal, providing, settings.play, stored)
     if run.stored is not None:
         try:
-            registry.restore(run.stored.sessions)
+            registry.restore(run.stored)
         except ReplayError as exc:
             raise StartError(f"{settings.log}: {exc}") from exc
     return registry

@@ -68,11 +68,15 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A Run with its Scenarios and all its Session attempts, in the order of their opening."""
+    """A Run with its Scenarios and its Session attempts, in the order of their opening.
+
+    Of attempts that are `over` there may be the row alone.
+    """
 
     row: RunRow
     scenarios: tuple[ScenarioRow, ...]
     sessions: tuple[StoredSession, ...]
+    over: tuple[SessionRow, ...] = ()
 
 
 def read_runs(path: str | os.PathLike[str]) -> tuple[RunRow, ...]:
@@ -86,6 +90,26 @@ def read_run(path: str | os.PathLike[str], run_id: str) -> StoredRun | None:
     with reading(path) as connection:
         row = connection.execute(f"{_RUNS} WHERE id = ?", (run_id,)).fetchone()
         return None if row is None else _stored_run(connection, _run(row))
+
+
+def read_open(path: str | os.PathLike[str], run_id: str) -> StoredRun | None:
+    """As `read_run`, with the last attempt of each Session alone. Of those that are over it has the rows,
+    but for the one that was asked for last where no request named a Session. Raises LogError.
+    """
+    with reading(path) as connection:
+        run = connection.execute(f"{_RUNS} WHERE id = ?", (run_id,)).fetchone()
+        if run is None:
+            return None
+        queued = connection.execute(_QUEUED, (run_id,)).fetchone()
+        whole, over = list[StoredSession](), list[SessionRow]()
+        for is_over, *columns in connection.execute(_LAST_ATTEMPTS, (run_id,)).fetchall():
+            row = SessionRow(*columns)
+            if is_over and (queued is None or queued[0] != row.id):
+                over.append(row)
+            else:
+                whole += _stored_sessions(connection, "session_id", row.id)
+        scenarios = connection.execute(_SCENARIOS, (run_id,)).fetchall()
+        return StoredRun(_run(run), tuple(map(_scenario, scenarios)), tuple(whole), tuple(over))
 
 
 def read_session(path: str | os.PathLike[str], session_id: str) -> StoredSession | None:
@@ -105,6 +129,14 @@ _SCENARIOS = """SELECT hash, id, record, source, source_sha256 FROM scenarios WH
     (SELECT scenario_hash FROM sessions WHERE run_id = ?) ORDER BY rowid"""
 _SESSIONS = """SELECT id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
     FROM sessions WHERE {of} = ? ORDER BY seq"""
+_LAST_ATTEMPTS = """SELECT
+    (SELECT count(*) FROM tasks WHERE session_id = sessions.id) >= json_array_length(record, '$.tasks'),
+    sessions.id, run_id, name, scenario_id, scenario_hash, epoch, attempt, opened_at
+    FROM sessions JOIN scenarios ON hash = scenario_hash WHERE run_id = ? AND attempt =
+    (SELECT max(attempt) FROM sessions AS others WHERE others.run_id = sessions.run_id
+    AND others.scenario_id = sessions.scenario_id AND others.epoch = sessions.epoch) ORDER BY seq"""
+_QUEUED = """SELECT session_id FROM exchanges WHERE run_id = ? AND correlation = 'queue'
+    AND session_id IS NOT NULL ORDER BY arrival DESC LIMIT 1"""
 _TURNS = """SELECT session_id, turn, turns.task, kind, text, turns.opened_at, said, thread, asked
     FROM turns JOIN sessions ON sessions.id = session_id WHERE {of} = ? ORDER BY turns.seq"""
 _ENDS = """SELECT session_id, task, ending, ended_at
