@@ -113,6 +113,8 @@ class Agent:
             connection.close()
 
     def _give_up_alone(self) -> None:
+        if not Path(self._notes.name).exists():
+            sys.exit("the storm is over")
         if os.getppid() != self._born_of:
             self._alone_since = self._alone_since or time.monotonic()
             if time.monotonic() - self._alone_since > ORPHANED_S:

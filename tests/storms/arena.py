@@ -109,6 +109,8 @@ class Arena:
         finally:
             for name in list(self._running):
                 self._end(name, signal.SIGKILL)
+            for mark in list((self.folder / "agents").iterdir()):
+                self._kill_driven(mark.name)
         return wrong + self._wrong()
 
     # What runs
@@ -187,18 +189,23 @@ class Arena:
         if victim == "agent":
             victim = self._one_agent()
         if victim.isdigit():
-            mark = self.folder / "agents" / victim
-            with suppress(ProcessLookupError, FileNotFoundError):
-                # Not one that has got the number of an agent that has ended since.
-                if b"agent.py" in Path(f"/proc/{victim}/cmdline").read_bytes():
-                    os.kill(int(victim), signal.SIGKILL)
-                    self._count("agent")
-            mark.unlink(missing_ok=True)
+            if self._kill_driven(victim):
+                self._count("agent")
         elif victim in self._running:
             self._end(victim, signal.SIGKILL)
             self._count(victim.split()[0])
         if victim == "driver":
             self._resumed = True
+
+    def _kill_driven(self, pid: str) -> bool:
+        """Was it an agent of a driver that still ran?"""
+        (self.folder / "agents" / pid).unlink(missing_ok=True)
+        with suppress(ProcessLookupError, FileNotFoundError):
+            # Not one that has got the number of an agent that has ended since.
+            if b"agent.py" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(int(pid), signal.SIGKILL)
+                return True
+        return False
 
     def _count(self, victim: str) -> None:
         self.kills[victim] += 1
