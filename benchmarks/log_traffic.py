@@ -188,7 +188,7 @@ class Session:
             started_at=self._at,
             stream=False,
             request_model="m",
-            request_sha256=hashlib.sha256(f"{self._name}{self._calls}".encode()).hexdigest(),
+            raw=f"{self._name}{self._calls}".encode(),
             key_hash="0123456789ab",
             headers=HEADERS if side == "a" else {},
             messages=list(messages),

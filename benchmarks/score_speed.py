@@ -110,7 +110,7 @@ def step_rows(session: str, task: int, step: int, message: dict[str, Any]) -> It
         started_at=3.0,
         stream=False,
         request_model="model",
-        request_sha256="0" * 64,
+        raw=b"",
         key_hash=None,
         headers={},
         messages=[{"role": "user", "content": "hello"}],

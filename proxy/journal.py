@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -111,7 +110,7 @@ class Journal:
                 started_at=self.now(),
                 stream=bool(fields.get("stream")),
                 request_model=model if isinstance(model, str) else None,
-                request_sha256=hashlib.sha256(raw).hexdigest(),
+                raw=raw,
                 key_hash=key_hash(key) if key else None,
                 headers=allowed_headers(headers),
                 messages=messages if isinstance(messages, list) else None,
@@ -195,16 +194,6 @@ class Journal:
             status=503,
             error_type=LOG_FAILED,
             error="the log could not be written, so the answer was not given",
-        )
-
-    def unsent(self, exchange_id: str) -> ExchangeFinish:
-        """The row that ends a provider exchange that came to nothing before it was sent."""
-        return self.failed(
-            exchange_id,
-            "proxy_error",
-            status=None,
-            error_type="not_sent",
-            error="the request was not sent to the provider",
         )
 
     def left(self, exchange_id: str) -> ExchangeFinish:

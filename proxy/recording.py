@@ -45,8 +45,6 @@ class Recorder:
         chat = asked == f"POST {CHAT_PATH}"
         passing: _Passing | None = None
         try:
-            # What is not in the log must not reach the provider.
-            await self._journal.log.commit()
             async with self._provider.forward(request.method, path, _headers(request, key), raw) as forwarded:
                 content_type = forwarded.headers.get("Content-Type", "")
                 responses = ResponsesReader(background=True) if asked == f"POST {RESPONSES_PATH}" else None

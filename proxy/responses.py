@@ -149,8 +149,6 @@ class ResponsesApi:
         """Answers a call on the side with what the provider says to `body`, its chat request."""
         recorded = False
         try:
-            # What is not in the log must not reach the provider.
-            await self._journal.log.commit()
             asking = self._provider.complete(
                 body, key=key, headers=dict(request.headers), query=request.rel_url.raw_query_string
             )

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from proxy.conversation import Sending
 from proxy.journal import Journal, Origin
-from proxy.log.errors import LogError
 from proxy.log.rows import SessionRow
 from proxy.provider import Answer, Provider
 from proxy.tally import Tally
@@ -78,7 +77,6 @@ class Providing:
         raw = dump_json(body)
         for attempt in range(self.retries + 1):
             exchange_id = self.journal.sent(self.provider.path, raw, body, asked.key, origin, changes)
-            await self._recorded(exchange_id)
             tally.wait("provider", self.journal.now())
             answer = await self._ask(exchange_id, body, raw, asked, row.name)
             if read_message(answer.response) is not None:
@@ -89,14 +87,6 @@ class Providing:
             tally.wait("retry", self.journal.now())
             await self.sleep(wait_before(attempt, answer, self.journal.now()))
         raise AssertionError("unreachable: the last try returns or raises")
-
-    async def _recorded(self, exchange_id: str) -> None:
-        """What is not in the log must not reach the provider. Raises LogError."""
-        try:
-            await self.journal.log.commit()
-        except (LogError, asyncio.CancelledError):
-            self.journal.log.put(self.journal.unsent(exchange_id))
-            raise
 
     async def _ask(self, exchange_id: str, body: Body, raw: bytes, asked: Asked, name: str) -> Answer:
         try:

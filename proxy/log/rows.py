@@ -7,6 +7,7 @@ nobody may change them once the row has been handed over.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,7 +112,8 @@ class ExchangeStart:
     allow-list. `correlation` says how the session was found; `reason` why it is a side
     call (None on the main thread); `changes` lists what the proxy changed in the request.
     `findings` are what the agent has lost or changed of its history: {turn, what, detail} each.
-    `run_id` is needed only without a session: else it is the session's.
+    `run_id` is needed only without a session: else it is the session's. Of `raw`, the request's
+    bytes, only the hash is kept.
     """
 
     id: str
@@ -126,7 +128,7 @@ class ExchangeStart:
     started_at: float
     stream: bool
     request_model: str | None
-    request_sha256: str
+    raw: bytes
     key_hash: str | None
     headers: dict[str, str]
     messages: list[Any] | None
@@ -134,6 +136,11 @@ class ExchangeStart:
     changes: tuple[str, ...] = ()
     findings: tuple[dict[str, Any], ...] = ()
     run_id: str | None = None
+
+    @property
+    def request_sha256(self) -> str:
+        # Made when it is written: hashing lets go of the interpreter, which the agent would wait for.
+        return hashlib.sha256(self.raw).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class Store:
 
     def rollback(self) -> None:
         self._contents.forget()
+        self._data_version = -1
         with contextlib.suppress(sqlite3.Error):  # it follows another error, which is the one to report
             if self._connection.in_transaction:
                 self._execute("ROLLBACK")
@@ -135,8 +136,8 @@ class Store:
         if version != self._data_version:
             self._contents.forget()
             self._data_version = version
+            self._seq = self._execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
         self._contents.begin()
-        self._seq = self._execute("SELECT value FROM meta WHERE key = 'seq'").fetchone()[0]
 
     def _write(self, new: Iterable[rows.Row], secrets: tuple[str, ...]) -> None:
         if secrets != self._text.secrets:

@@ -114,7 +114,7 @@ def step_rows(session: str, task: int, step: int, message: dict[str, Any]) -> li
             started_at=3.0,
             stream=False,
             request_model="m-1",
-            request_sha256="0" * 64,
+            raw=b"",
             key_hash=None,
             headers={},
             messages=[{"role": "user", "content": "x"}],

@@ -93,7 +93,7 @@ def start(exchange_id: str = "x1", session_id: str | None = "s1", **values: Any)
         "started_at": 4.0,
         "stream": False,
         "request_model": "m",
-        "request_sha256": "cd",
+        "raw": b"cd",
         "key_hash": None,
         "headers": {},
         "messages": [{"role": "user", "content": "hello"}],

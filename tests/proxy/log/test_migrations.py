@@ -11,7 +11,7 @@ from sqlite_utils import Database
 from support import logs
 
 from proxy.log.answers import DICTIONARY
-from proxy.log.database import open_for_writing, reading
+from proxy.log.database import BUSY_SECONDS, open_for_writing, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import MIGRATIONS, migrate, version_of
 from proxy.log.restore import read_history
@@ -33,7 +33,7 @@ def test_a_new_log_has_the_newest_schema_in_wal_mode(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
         assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
-        assert connection.execute("PRAGMA busy_timeout").fetchone() == (5000,)
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (BUSY_SECONDS * 1000,)
         assert dict(connection.execute("SELECT * FROM meta")) == {
             "application": APPLICATION,
             "schema_version": len(MIGRATIONS),

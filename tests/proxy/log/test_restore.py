@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def exchange(
     return StoredExchange(
         id=name,
         turn=turn,
-        request_sha256="cd",
+        request_sha256=hashlib.sha256(b"cd").hexdigest(),
         started_at=4.0,
         correlation="path",
         finish_state=finish_state,
@@ -83,7 +84,7 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
     first = StoredExchange(
         id="x1",
         turn=1,
-        request_sha256="cd",
+        request_sha256=hashlib.sha256(b"cd").hexdigest(),
         started_at=4.0,
         correlation="path",
         finish_state="complete",
