@@ -127,8 +127,8 @@ def score(
 def score_logs(paths: tuple[Path, ...], run_ids: tuple[str, ...], asked: Asked) -> list[RunReport]:
     """Scores the runs chosen in these logs. Raises InputError."""
     from scoring.choosing_cli import choose_runs
+    from scoring.logs.opening import LogError
     from scoring.logs.played import read_played
-    from scoring.logs.reader import LogError
 
     try:
         chosen = choose_runs(paths, run_ids)

@@ -84,7 +84,7 @@ def export(
     error says which and why. Exit code 3 if none is left.
     """
     from scoring.choosing_cli import choose_runs
-    from scoring.logs.reader import LogError
+    from scoring.logs.opening import LogError
 
     target = _target(output_format, output, logs)
     if output_format == WILDTOOLBENCH and epoch is None:

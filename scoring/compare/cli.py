@@ -101,7 +101,7 @@ def compare(
     """
     from scoring.compare.comparison import Settings
     from scoring.compare.comparison import compare as compare_sides
-    from scoring.logs.reader import LogError
+    from scoring.logs.opening import LogError
     from scoring.verdicts.scorers import SCORERS
 
     if len(logs) > 2:

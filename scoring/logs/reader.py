@@ -14,36 +14,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from scenarios.load import ScenarioError, parse_record
 from scenarios.replies import read_reply
-from scenarios.text import visible
 from scenarios.types import Reply, Scenario
+from scoring.logs.opening import LogError, Result, read
 from scoring.types import AGENT_STOPPED, NOT_REACHED, STOPPED, TaskTrajectory, Trajectory
 
-APPLICATION = "wildtoolbench-proxy"
-SCHEMA_VERSION = 6
-"""The schema that is read here: the newest one there is."""
-_PLAYED = frozenset({"sessions", "turns", "tasks", "steps", "tool_calls", "handovers", "planned"})
-TABLES = _PLAYED | {"meta", "runs", "scenarios", "messages", "chains", "tool_lists", "exchanges"}
-
-BUSY_SECONDS = 5.0
 NOT_BEGUN = "not begun"
 NOT_PLAYED = "not played"
 NOT_ENDED = "not played to its end"
 
 _ENDED = frozenset({"closed", STOPPED, AGENT_STOPPED})
 """Endings that are the agent's doing: such a Task is scored."""
-
-_Result = TypeVar("_Result")
-
-
-class LogError(Exception):
-    """A log that cannot be read. One line: what, where, how to mend; fit to be shown."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(visible(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +58,7 @@ class Log:
         With `models_of`, only those Runs (by id or name) are told the model of: it takes a look at all
         exchanges of each.
         """
-        return _read(self.path, lambda connection: _runs(connection, models_of))
+        return read(self.path, lambda connection: _runs(connection, models_of))
 
     def trajectories(self, run_id: str) -> list[Trajectory]:
         """The last attempt of every Session of a Run, by scenario id in natural order, then epoch.
@@ -84,15 +68,15 @@ class Log:
         """
         return self.ask(lambda connection: read_trajectories(connection, self.path, run_id))
 
-    def ask(self, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
+    def ask(self, query: Callable[[sqlite3.Connection], Result]) -> Result:
         """What `query` finds in one state of the log. Raises LogError."""
-        return _read(self.path, query)
+        return read(self.path, query)
 
 
 def open_log(path: str | os.PathLike[str]) -> Log:
     """A log that is there, is one of ours and has the schema that is read here; else LogError."""
     log = Log(Path(path))
-    _read(log.path, lambda connection: None)
+    read(log.path, lambda connection: None)
     return log
 
 
@@ -131,68 +115,6 @@ _OUTCOMES = f"""{LAST_ATTEMPTS}
     FROM last JOIN exchanges ON exchanges.session_id = last.id
     JOIN turns ON turns.session_id = last.id AND turns.turn = exchanges.turn
     WHERE place = 1 AND side = 'agent' AND reason IS NULL ORDER BY arrival"""
-
-
-def _read(path: Path, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
-    if os.path.isdir(path):
-        raise LogError(f"{path}: is a folder, not a log")
-    if not os.path.exists(path):
-        raise LogError(f"{path}: no such log")
-    if not os.path.isfile(path):
-        raise LogError(f"{path}: is not a file, so not a log")
-    try:
-        closed = not _has_wal(path)
-        result = _query(path, query, immutable=closed)
-        if closed and _has_wal(path):  # a writer has come: what was read may be a mixture
-            result = _query(path, query, immutable=False)
-    except sqlite3.Error as error:
-        if "not a database" in str(error):
-            raise LogError(f"{path}: is not a SQLite database, so not a log") from error
-        raise LogError(f"{path}: cannot be read as a log ({error})") from error
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        # Whatever a file holds in place of what was written there, it is the file's fault.
-        raise LogError(
-            f"{path}: is damaged ({error}): what is stored in it is not what was written"
-        ) from error
-    return result
-
-
-def _has_wal(path: Path) -> bool:
-    return path.with_name(path.name + "-wal").exists()
-
-
-def _query(path: Path, query: Callable[[sqlite3.Connection], _Result], *, immutable: bool) -> _Result:
-    """Run `query` on one state of the log. With `immutable`, SQLite makes no files beside it."""
-    uri = path.resolve().as_uri() + "?mode=ro" + ("&immutable=1" if immutable else "")
-    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        connection.execute("BEGIN")
-        _check_schema(connection, path)
-        return query(connection)
-    finally:
-        connection.close()
-
-
-def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    meta: Mapping[Any, Any] = {}
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
-        connection.execute(f"PRAGMA {pragma}")
-    # What reads a view runs what its maker wrote: a log has tables.
-    made = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
-    if any(not (made[name] or "").startswith("CREATE TABLE") for name in TABLES & made.keys()):
-        raise LogError(f"{path}: is no log of {APPLICATION}: it has views in the place of tables")
-    if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] == ["key", "value"]:
-        meta = dict(connection.execute("SELECT key, value FROM meta"))
-    if meta.get("application") != APPLICATION:
-        raise LogError(f"{path}: is a SQLite database, but not a log of {APPLICATION}")
-    version = meta.get("schema_version", 0)
-    if version < SCHEMA_VERSION:
-        raise LogError(f"{path}: is from an older version: run `wildproxy log migrate {path}`")
-    if version > SCHEMA_VERSION:
-        raise LogError(
-            f"{path}: is from a newer version (schema {version}, this one reads {SCHEMA_VERSION}): "
-            f"upgrade {APPLICATION}"
-        )
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -59,7 +59,7 @@ def _compared(report: RunReport, baseline: Path, baseline_run: str | None) -> st
     from scoring.compare.comparison import Settings, compare
     from scoring.compare.pairs import Side
     from scoring.compare.text import table
-    from scoring.logs.reader import LogError
+    from scoring.logs.opening import LogError
     from scoring.verdicts.scorers import EXPERIMENTAL
 
     scored = next((it for it in report.scored if it.scorer.name not in EXPERIMENTAL), None)

@@ -35,7 +35,7 @@ def save_reports(
     That goes to standard output beside a table alone: other formats are read by programs.
     """
     from scenarios.text import visible
-    from scoring.logs.reader import LogError
+    from scoring.logs.opening import LogError
     from scoring.logs.saved import SavedError, save
     from scoring.output.moved import moved_lines
 

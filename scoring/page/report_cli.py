@@ -85,7 +85,7 @@ def make_page(paths: Sequence[Path], run_ids: Sequence[str], asked: Asked, *, ra
     """The page of the runs chosen in these logs. Raises InputError, NothingScorable for logs without runs."""
     from importlib.metadata import version
 
-    from scoring.logs.reader import LogError
+    from scoring.logs.opening import LogError
     from scoring.page.document import page_document
     from scoring.page.html import page
     from scoring.page.look import report_look

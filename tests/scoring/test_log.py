@@ -14,7 +14,8 @@ from proxy.log.rows import PlannedRow, ScenarioRow
 from proxy.log.writer import LogWriter
 from scenarios.load import read_file
 from scenarios.types import Reply, ToolCall
-from scoring.logs.reader import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, LogError, RunInfo, natural, open_log
+from scoring.logs.opening import LogError
+from scoring.logs.reader import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, RunInfo, natural, open_log
 from scoring.types import TaskTrajectory
 
 

@@ -16,7 +16,7 @@ from proxy.log.errors import LogError
 from proxy.log.migrations import MIGRATIONS, migrate, version_of
 from proxy.log.restore import read_history
 from proxy.log.writer import LogWriter
-from scoring.logs.reader import APPLICATION, SCHEMA_VERSION
+from scoring.logs.opening import APPLICATION, SCHEMA_VERSION
 
 
 def clock() -> float:
