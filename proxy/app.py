@@ -173,7 +173,7 @@ class Agents:
         """Writes down a request that was not let in, or could not be served."""
         player = visit.player
         if player is None and self._registry is not None:
-            player = self._registry.known(visit.address.session)
+            player = self._registry.refused(visit.address)
         if visit.exchange_id is None:
             origin = Origin(correlation=visit.address.correlation, reason="refused")
             if player is not None and player.turn:
@@ -206,7 +206,9 @@ class Agents:
         if name is None:
             return self._queue.player(body, found, visit.sha256), QUEUED
         begins = thread_of(body) if found is not None and is_fresh(body, found) else None
-        return self._registry.player(name, begins=begins), correlation
+        player = self._registry.player(name, begins=begins)
+        player.check(visit.address.attempt)
+        return player, correlation
 
     async def _side_call(
         self, visit: Visit, body: Body, player: Player, claim: Claim, correlation: str | None

@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from proxy import sentinel
+from proxy.address import path_of
 from proxy.control_api import control_api
 from proxy.control_schemas import MAX_EPOCH, MAX_WAIT_S
 from proxy.event_stream import send_events
@@ -129,11 +130,12 @@ class Control:
         player.record()
         await player.committed()
         name = player.row.name
+        path = self._prefix + path_of(name, player.addressed)
         return web.json_response(
             {
                 "session": name,
-                "url": f"{self._prefix}/s/{name}/v1",
-                "mcp_url": f"{self._prefix}/s/{name}/mcp" if player.session.config.tools == "mcp" else None,
+                "url": f"{path}/v1",
+                "mcp_url": f"{path}/mcp" if player.session.config.tools == "mcp" else None,
                 "over": player.session.over,
                 "turn": player.turn,
                 "process": self._process,

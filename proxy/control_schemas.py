@@ -74,7 +74,7 @@ def _opened() -> Json:
     return object_of(
         "A session that can be played.",
         session={**TEXT, "description": "Its name."},
-        url={**TEXT, "description": "Path of the agent's base URL."},
+        url={**TEXT, "description": "Path of the agent's base URL, for this attempt alone."},
         mcp_url=or_null(TEXT, "Path of its MCP server, if tools are offered so."),
         over={**FLAG, "description": "It has ended; nothing is left to play."},
         turn={**COUNT, "description": "The last turn that was opened; 0 before the first."},

@@ -60,7 +60,10 @@ def tools_of(registry: Registry, visit: Visit) -> SessionTools:
         raise ApiError(404, text, code="endpoint_not_played")
     name = visit.address.session
     if name is not None:
-        scenario, visit.player = registry.named(name)
+        scenario, player = registry.named(name)
+        if player is not None:
+            player.check(visit.address.attempt)
+        visit.player = player
     elif registry.queued is not None:
         scenario, visit.player = registry.queued.session.scenario, registry.queued
     else:

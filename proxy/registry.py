@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from proxy.address import Address, address_in
 from proxy.claims import begins_anew
 from proxy.journal import Journal
 from proxy.log.restore import StoredRun, StoredSession
@@ -99,6 +100,14 @@ class Registry:
         latest = session_name(name, self._latest[name]) if name in self._latest else name
         return self.players.get(latest or "")
 
+    def refused(self, address: Address) -> Player | None:
+        """The Session whose agent sent a request that is not let in, if it is there.
+
+        None too where it was another attempt's: nothing that its agent does concerns this one.
+        """
+        player = self.known(address.session)
+        return player if player and address.attempt in (None, player.addressed) else None
+
     def given_call(self, messages: Sequence[Any]) -> Player | None:
         """The Session whose agent answers a call that it was given, by the call's id."""
         ids = set[str]()
@@ -119,12 +128,14 @@ class Registry:
     def next_attempt(self, player: Player, request_sha256: str | None = None) -> Player:
         """Begins a Session anew; what was played of it stays in the log, unscored.
 
-        `request_sha256` is of the request that begins it.
+        `request_sha256` is of the request that begins it, of the same agent as before.
         """
         player.deliveries.end()
         self._superseded = [it for it in (*self._superseded, player) if it.is_playing]
         row = player.row
         following = self._begin(row.scenario_id, row.epoch, row.attempt + 1)
+        if request_sha256 is not None:
+            following.addressed = player.addressed
         if self.queued is player:
             self.queued, self.queued_first = following, request_sha256
         return following
@@ -150,7 +161,7 @@ class Registry:
             if session.row.scenario_id not in self.scenarios:
                 continue
             player = self._add(session.row)
-            player.restore(session)
+            _restore(player, session)
             if any(exchange.correlation == QUEUED for exchange in session.exchanges):
                 self.queued, self.queued_first = player, session.exchanges[0].request_sha256
         self.players.let_go()
@@ -196,5 +207,11 @@ class Registry:
         stored = self._stored(self._id(name, attempt))
         assert stored is not None, f"{name} was over, and the log has it"
         player = self._new(stored.row)
-        player.restore(stored)
+        _restore(player, stored)
         return player
+
+
+def _restore(player: Player, stored: StoredSession) -> None:
+    player.restore(stored)
+    addressed = [address_in(exchange.path).attempt for exchange in stored.exchanges]
+    player.addressed = next(filter(None, addressed), player.row.attempt)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import unquote
 
 from aiohttp import web
 
+from proxy.address import Address, address_in
 from proxy.limits import LIMITS, Limits, shown
 from proxy.log.redaction import is_maskable, secret_fields
 from proxy.responses import Translated
@@ -23,7 +22,6 @@ from proxy.wire.errors import ApiError
 
 Body = dict[str, Any]
 
-_PATH = re.compile(r"(?:/s/(?P<session>[^/]+))?(?:/v1)?(?P<rest>/.*)", re.DOTALL)
 _KEY_HEADERS = (
     "api-key",
     "cf-aig-authorization",
@@ -38,15 +36,6 @@ _KEY_HEADERS = (
 _KEY_PARAMETERS = frozenset(
     {"key", "api_key", "api-key", "apikey", "token", "access_token", "subscription-key", "sig", "signature"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """What a request is about: the Session's name and how it was found, the path behind it."""
-
-    session: str | None
-    correlation: str | None
-    path: str
 
 
 @dataclass(slots=True)
@@ -109,18 +98,15 @@ def secrets_of(request: web.Request, body: Any = None) -> list[str]:
 
 def find_address(request: web.Request) -> Address:
     """The Session by URL path, else API key, else header; and the endpoint's path."""
-    # As sent: what is passed on must not be decoded on the way.
-    match = _PATH.fullmatch(request.rel_url.raw_path)
-    path = match["rest"] if match else request.rel_url.raw_path
-    path = path.rstrip("/") or "/"
-    if match and match["session"]:
-        return Address(unquote(match["session"]), "path", path)
+    address = address_in(request.rel_url.raw_path)
+    if address.session:
+        return address
     key = agent_key(request)
     if key and key.startswith(SESSION_KEY_PREFIX):
-        return Address(key.removeprefix(SESSION_KEY_PREFIX), "api_key", path)
+        return replace(address, session=key.removeprefix(SESSION_KEY_PREFIX), correlation="api_key")
     if name := request.headers.get(SESSION_HEADER):
-        return Address(name, "header", path)
-    return Address(None, None, path)
+        return replace(address, session=name, correlation="header")
+    return address
 
 
 def agent_key(request: web.Request) -> str | None:

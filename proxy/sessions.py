@@ -41,6 +41,8 @@ class Player:
     def __init__(self, row: SessionRow, session: Session, journal: Journal, providing: Providing) -> None:
         self.row = row
         self.session = session
+        self.addressed = row.attempt
+        """The attempt that its agent's address names: an earlier one after a call on the side came first."""
         self.known = Known()
         self.tally = Tally()
         self.deliveries = Deliveries()
@@ -101,6 +103,14 @@ class Player:
             return before
         self._open()
         return self.turn if self.turn != before else None
+
+    def check(self, attempt: int | None) -> None:
+        """Raises ApiError for an agent that was given its address for another attempt."""
+        if attempt not in (None, self.addressed):
+            text = (
+                f"attempt {attempt} of session {self.row.name} is over: it is played anew, by another agent"
+            )
+            raise ApiError(410, text, code="attempt_over")
 
     def record(self) -> None:
         """Writes the Session down, once; not before a request is known to be one of it."""

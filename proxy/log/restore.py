@@ -42,6 +42,7 @@ class StoredExchange:
     message: dict[str, Any] | None
     error_type: str | None
     delivered_at: float | None
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ _CALLS = """SELECT session_id, task, step, position, tool_call_id, tool_calls.na
     ORDER BY session_id, task, step, position"""
 _EXCHANGES = """SELECT session_id, id, turn, request_sha256, started_at, correlation, finish_state,
     status, response_id, response_model, input_tokens, output_tokens,
-    messages.body AS answer, error_type, delivered_at
+    messages.body AS answer, error_type, delivered_at, path
     FROM exchanges LEFT JOIN messages ON messages.hash = output_message
     WHERE {of} = ? AND side = 'agent' AND session_id IS NOT NULL AND turn IS NOT NULL AND reason IS NULL
     ORDER BY arrival"""
@@ -265,4 +266,5 @@ def _exchange(row: sqlite3.Row) -> StoredExchange:
         message=None if row["answer"] is None else json.loads(row["answer"]),
         error_type=row["error_type"],
         delivered_at=row["delivered_at"],
+        path=row["path"],
     )

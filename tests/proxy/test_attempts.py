@@ -11,6 +11,8 @@ from support import scenes
 from support.driving import scored, verdicts
 from support.playing import Answer, Proxy, playing, soon
 
+from proxy.settings import PlayConfig
+
 TOOLS = [scenes.tool("search", words="string")]
 ONE = scenes.record(
     "one",
@@ -184,3 +186,105 @@ async def test_a_session_that_the_provider_ended_can_be_played_again(provider: A
             await proxy.chat("one.e1", turn)
         assert attempts(proxy) == [1, 2]
     assert verdicts(tmp_path / "log.db") == RIGHT
+
+
+# Agents that an earlier attempt has left behind
+
+
+async def opened(proxy: Proxy, *, again: bool = False) -> str:
+    """The address of the next attempt's agent."""
+    answer = await proxy.control("POST", "/sessions", json={"scenario": "one", "again": again})
+    return str(answer.json["url"]).removesuffix("/v1")
+
+
+async def stands(proxy: Proxy) -> dict[str, Any]:
+    state: dict[str, Any] = (await proxy.control("GET", "/sessions/one.e1")).json
+    return state
+
+
+@pytest.mark.parametrize("turn", [1, 2, 3])
+async def test_the_agent_of_an_earlier_attempt_plays_no_part_in_the_next_one(
+    provider: Any, tmp_path: Path, turn: int
+) -> None:
+    provider.reply(calls=[LAMP])
+    play_right(provider)
+    async with playing(tmp_path, provider.url, ONE, play=PlayConfig(tools="relay")) as proxy:
+        first = await opened(proxy)
+        given = await ask(proxy, "[[next-user-turn 1]]", tools=TOOLS, path=first)
+        assert given.json["choices"][0]["message"]["tool_calls"]
+        second = await opened(proxy, again=True)
+        await proxy.control("POST", "/sessions/one.e1/turns", json={"after": 0})
+        late = await ask(proxy, f"[[next-user-turn {turn}]]", tools=TOOLS, path=first)
+        assert (late.status, late.error["code"]) == (410, "attempt_over")
+        assert late.headers["x-should-retry"] == "false"
+        # To the driver it is as if nobody had asked yet.
+        state = await stands(proxy)
+        assert (state["turn"], state["asked"], state["refused_turn"]) == (1, 0, 0)
+        assert [row["reason"] for row in proxy.exchanges()] == [None, "refused"]
+        calls = await ask(proxy, "[[next-user-turn 1]]", tools=TOOLS, path=second)
+        message = calls.json["choices"][0]["message"]
+        result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "?"}
+        prompt = {"role": "user", "content": "[[next-user-turn 1]]"}
+        body = {"model": "m", "messages": [prompt, message, result], "tools": TOOLS}
+        answer = await proxy.send("POST", f"{second}/v1/chat/completions", json=body)
+        assert answer.text == "It costs 3."
+
+
+async def test_an_unreadable_request_of_an_earlier_attempts_agent_fails_no_turn_of_the_next_one(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply("I do not know.")
+    async with playing(tmp_path, provider.url, ONE) as proxy:
+        first = await opened(proxy)
+        await ask(proxy, "[[next-user-turn 1]]", path=first)
+        second = await opened(proxy, again=True)
+        await proxy.control("POST", "/sessions/one.e1/turns", json={"after": 0})
+        for path, refused in ((first, 0), (second, 1)):
+            answer = await proxy.send("POST", f"{path}/v1/chat/completions", data=b"{")
+            assert (answer.status, (await stands(proxy))["refused_turn"]) == (400, refused)
+
+
+async def test_attempts_are_told_apart_by_a_proxy_that_was_started_anew(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply("I do not know.")
+    play_right(provider)
+    async with playing(tmp_path, provider.url, ONE) as proxy:
+        first = await opened(proxy)
+        await ask(proxy, "[[next-user-turn 1]]", path=first)
+        second = await opened(proxy, again=True)
+        await ask(proxy, "[[next-user-turn 1]]", path=second)
+    async with playing(tmp_path, provider.url, ONE, runs="resume") as proxy:
+        assert (await ask(proxy, "[[next-user-turn 2]]", path=first)).status == 410
+        assert (await ask(proxy, "[[next-user-turn 2]]", path=second)).text == "You are welcome."
+        # Over by now, and an address without an attempt means the last one.
+        assert (await ask(proxy, "[[next-user-turn 2]]", path=first)).status == 410
+        assert (await ask(proxy, "[[next-user-turn 2]]", path="/s/one.e1")).text == "You are welcome."
+    assert verdicts(tmp_path / "log.db") == RIGHT
+
+
+async def test_an_agent_keeps_its_address_when_a_title_call_of_its_own_came_first(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply("Lamps and prices")
+    play_right(provider)
+    async with playing(tmp_path, provider.url, ONE) as proxy:
+        path = await opened(proxy)
+        await ask(proxy, "Title: [[next-user-turn 1]]", system="Write a title.", path=path)
+        assert (await ask(proxy, "[[next-user-turn 1]]", tools=TOOLS, path=path)).text == "It costs 3."
+        assert attempts(proxy) == [1, 2]
+    async with playing(tmp_path, provider.url, ONE, runs="resume") as proxy:
+        assert (await ask(proxy, "[[next-user-turn 2]]", tools=TOOLS, path=path)).text == "You are welcome."
+    assert verdicts(tmp_path / "log.db") == RIGHT
+
+
+async def test_the_tools_of_an_earlier_attempt_are_not_served_any_more(provider: Any, tmp_path: Path) -> None:
+    provider.reply("I do not know.")
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    async with playing(tmp_path, provider.url, ONE, play=PlayConfig(tools="mcp")) as proxy:
+        first = await opened(proxy)
+        await ask(proxy, "[[next-user-turn 1]]", path=first)
+        second = await opened(proxy, again=True)
+        paths = (first, second, "/s/one.e1")
+        statuses = [(await proxy.send("POST", f"{path}/mcp", json=listing)).status for path in paths]
+        assert statuses == [410, 200, 200]

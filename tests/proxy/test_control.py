@@ -107,7 +107,7 @@ async def test_a_session_is_opened_once_and_found_again(provider: Any, tmp_path:
         assert process
         assert first == {
             "session": "shop.e2",
-            "url": "/s/shop.e2/v1",
+            "url": "/s/shop.e2/attempt/1/v1",
             "mcp_url": None,
             "over": False,
             "turn": 0,

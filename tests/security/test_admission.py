@@ -252,8 +252,8 @@ async def test_a_driver_is_told_addresses_that_have_the_token_in_them(provider: 
     config = PlayConfig(tools="mcp", agent_tools="keep")
     async with playing(tmp_path, provider.url, agent_token=TOKEN, play=config) as proxy:
         opened = await proxy.control("POST", "/sessions", json={"scenario": "shop"})
-        assert opened.json["url"] == f"/t/{TOKEN}/s/shop.e1/v1"
-        assert opened.json["mcp_url"] == f"/t/{TOKEN}/s/shop.e1/mcp"
+        assert opened.json["url"] == f"/t/{TOKEN}/s/shop.e1/attempt/1/v1"
+        assert opened.json["mcp_url"] == f"/t/{TOKEN}/s/shop.e1/attempt/1/mcp"
 
 
 async def test_a_stream_breaks_off_for_the_provider_when_an_agent_with_a_token_leaves(

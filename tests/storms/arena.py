@@ -256,8 +256,10 @@ class Arena:
         refused = self.folder / "refused"
         told = refused.read_text().splitlines() if refused.exists() else []
         if self.kind.who != "serve":
-            # A driver goes on when the provider has failed a turn and its agent takes long to ask again.
-            told = [line for line in told if '"turn_over"' not in line]
+            # A driver goes on when the provider has failed a turn and its agent takes long to ask again. An
+            # agent whose driver was killed still asks when the next driver has begun its Session anew.
+            rightly = ('"turn_over"', '"attempt_over"')
+            told = [line for line in told if not any(code in line for code in rightly)]
         faults = [
             f"{file.name} printed: {line}"
             for file in (self.folder / "output").iterdir()

@@ -157,7 +157,7 @@ async def test_an_agent_that_hangs_is_ended_with_all_its_children(tmp_path: Path
         "no answer within 3 s: it sent the proxy no request for the turn that could be played; "
         r"its last words: waiting for a lock \x1b[31mheld by\x07 nobody"
     )
-    assert hint.endswith("/s/short.e1/v1)")
+    assert hint.endswith("/s/short.e1/attempt/1/v1)")
     assert all(has_ended(int(pid)) for pid in pids.read_text().split())
 
 

@@ -34,6 +34,7 @@ def exchange(
         message=None,
         error_type=None,
         delivered_at=None,
+        path="/v1/chat/completions",
     )
 
 
@@ -95,6 +96,7 @@ def test_a_session_is_given_back_as_it_was_written(path: Path) -> None:
         message=logs.text_message("Which lamp?"),
         error_type=None,
         delivered_at=8.0,
+        path="/v1/chat/completions",
     )
     exchanges = (first, exchange("x3", 3, "pending", None))
     said = {1: {"role": "user", "content": "Please: Turn it on."}}
