@@ -349,7 +349,10 @@ def test_nothing_that_looks_like_a_secret_is_shown(text: str, arguments: tuple[s
 
 def test_no_option_takes_a_secret() -> None:
     words = re.compile("token|secret|password|api-?key")
-    assert [key for found in OPTIONS.values() for key in found if words.search(key)] == []
+    # One that ends in `-env` takes the name of a variable.
+    named = re.compile(r"-env$")
+    keys = [key for found in OPTIONS.values() for key in found if not named.search(key)]
+    assert [key for key in keys if words.search(key)] == []
 
 
 def test_the_template_is_written_once_and_says_nothing_until_a_line_is_uncommented() -> None:
