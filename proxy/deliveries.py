@@ -23,6 +23,7 @@ class Deliveries:
         self.refused = 0
         """The last turn in which a request was not let in."""
         self._delivered: set[int] = set()
+        self._unsure: set[int] = set()
         self._unseen: dict[int, ProviderFailed] = {}
         self._ended = False
         self._changed = asyncio.Event()
@@ -66,6 +67,9 @@ class Deliveries:
 
     async def settled(self, turn: int, timeout: float) -> None:
         """Returns when the turn was answered, failed or refused, at the latest after `timeout` seconds."""
+        if turn in self._unsure:
+            # An agent that has its answer does not ask again, and one that has not can still have it.
+            self.answer(turn)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while not self._ended and turn > max(self.answered, self.failed, self.refused):
@@ -77,6 +81,9 @@ class Deliveries:
             answers = exchange.turn in over and not _hands_over(exchange)
             if exchange.delivered_at is not None and answers:
                 self._delivered.add(exchange.turn)
+            elif exchange.finish_state == "complete" and answers:
+                # The process ended while it was written out: whether the agent has got it nobody knows.
+                self._unsure.add(exchange.turn)
         failed = [ex.turn for ex in stored.exchanges if ex.finish_state == "provider_error"]
         self.failed = max(failed, default=0)
 

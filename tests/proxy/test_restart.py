@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,28 @@ async def test_a_delivered_turn_is_followed_by_the_next_and_an_undelivered_one_i
     async with started(tmp_path, provider, CHAT) as third:
         assert (await third.chat("chat", None)).text == "chat is told 2"
         assert provider.requests[1].body["messages"][-1]["content"] == "chat asks 2"
+
+
+async def test_a_driver_does_not_wait_for_an_answer_that_was_written_out_when_the_proxy_was_killed(
+    provider: Any, tmp_path: Path
+) -> None:
+    provider.reply("chat is told 1")
+    async with started(tmp_path, provider, CHAT) as proxy:
+        await proxy.control("POST", "/sessions", json={"scenario": "chat"})
+        await proxy.control("POST", "/sessions/chat.e1/turns", json={"after": 0})
+        await proxy.chat("chat.e1", 1)
+    with closing(sqlite3.connect(tmp_path / "log.db")) as log:
+        # As it is left by a kill between an answer's last byte and the row that says so.
+        log.execute("UPDATE exchanges SET delivered_at = NULL WHERE side = 'agent'")
+        log.commit()
+    async with started(tmp_path, provider, CHAT) as again:
+        waited = await again.control("GET", "/sessions/chat.e1?answered=1&wait=1")
+        assert waited.json["answered"] == 1
+        # Its agent may not have got it all the same.
+        opened = await again.control("POST", "/sessions/chat.e1/turns", json={"after": 1})
+        assert opened.json["turn"] == 2
+        assert (await again.chat("chat.e1", 1)).text == "chat is told 1"
+        assert len(provider.requests) == 1
 
 
 async def test_the_words_of_earlier_turns_are_known(provider: Any, tmp_path: Path) -> None:
