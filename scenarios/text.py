@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _OBEYED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, invisible and bidirectional formats, surrogates, private and unassigned
 characters, line and paragraph separators."""
 
+_NOT_PLAIN = re.compile(r"[^ -~]")
 _ZERO_WIDTH = frozenset({"Mn", "Me"})
 
 
@@ -15,7 +17,7 @@ def visible(text: str, keep: str = "") -> str:
     """`text` with every character that a terminal would obey, or not show, spelt out; but those in `keep`."""
     if is_plain(text):
         return text
-    return "".join(char if char in keep else spelt(char) for char in text)
+    return _NOT_PLAIN.sub(lambda found: found[0] if found[0] in keep else spelt(found[0]), text)
 
 
 def spelt(char: str) -> str:
