@@ -107,8 +107,11 @@ function keyPressed(event) {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
   const inField = event.target.closest && event.target.closest("input, select, textarea");
   const view = document.querySelector(".view");
-  if (event.key === "Escape" && view && !inField) location.hash = listAddress();
-  else if (event.key === "/" && !view && !inField) {
+  if (event.key === "Escape" && view && !inField) {
+    // The address is ahead of what is shown while keys come fast.
+    overview.left = readAddress().session || overview.left;
+    location.hash = listAddress();
+  } else if (event.key === "/" && !view && !inField) {
     event.preventDefault();
     overview.list.querySelector("input[type=search]").focus();
   } else if (view && !inField && (event.key === "j" || event.key === "k")) {
