@@ -6,7 +6,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +131,19 @@ async def test_a_compressed_bomb_is_refused_before_it_takes_room(mode: Mode, tmp
         fronted(mode, tmp_path, wire.url, limits=limits) as front,
         raw(front) as agent,
     ):
-        with traced() as peak:
+        answer = None
+        with traced() as peak, suppress(ConnectionError):
+            # It is not read any further, so whoever still sends is cut off and may miss the answer.
             await agent.send(head(front, "Content-Encoding: gzip", f"Content-Length: {len(bomb)}") + bomb)
             answer = await agent.answer()
-        assert peak() < 4 * ROOM + 16 * MB
-        await check_refused(front, answer, 413, "request_too_large")
+        # Some times the limit, whatever the size of the bomb.
+        assert peak() < 6 * ROOM + 16 * MB < BOMB
+        if answer is None:
+            assert len(bomb) > MB
+            assert [row["status"] for row in await front.proxy.finished(1)] == [413]
+            assert (await front.ask()).text == "Hi."
+        else:
+            await check_refused(front, answer, 413, "request_too_large")
 
 
 @pytest.mark.parametrize("mode", MODES)
