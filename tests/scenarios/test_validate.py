@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.records import ask, close
 
 from scenarios import Finding, Node, Scenario, Tool, ToolCall, load, parse_record, validate
 from scenarios.labels import derived_label
@@ -35,17 +36,6 @@ def lenient(accepts: Callable[[Sequence[Node], list[list[ToolCall]]], bool]) -> 
         return Verdict("correct" if exact or accepts(nodes, made) else "error")
 
     return judge
-
-
-def close(*dependencies: int) -> Record:
-    action = {"name": "prepare_to_answer", "arguments": {"answer_type": "tool"}}
-    return {"action": action, "observation": "That is all.", "dependency_list": list(dependencies)}
-
-
-def ask(*dependencies: int) -> Record:
-    action = {"name": "ask_user_for_required_parameters", "arguments": {}}
-    node = {"action": action, "observation": "Which one?", "dependency_list": list(dependencies)}
-    return {**node, "user_input": "The left one."}
 
 
 def call(*dependencies: int, name: str = "weigh", **arguments: Any) -> Record:
