@@ -14,7 +14,6 @@ import base64
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -91,21 +90,17 @@ def _hash(text: str) -> str:
 
 
 def quick_json(value: Any) -> bytes | None:
-    """`value` as JSON if orjson can write it, in a tenth of the time that `json` takes; equal bytes are equal
-    values of equal types, with keys in equal order.
+    """`value` as JSON if orjson can write it, in a tenth of the time that `json` takes.
 
-    It cannot if the value is nested deeply, has an integer of more than 64 bits, a lone surrogate, a null
-    (for which orjson takes NaN and the infinities too) or what is not of JSON.
+    It cannot if the value is nested deeply, has an integer of more than 64 bits, a lone surrogate, NaN or an
+    infinity (for which orjson writes null) or what is not of JSON.
     """
     try:
         data = orjson.dumps(value)
     except TypeError:
         return None
-    return None if b"null" in data and _NULL.search(data) else data
-
-
-_NULL = re.compile(rb"(?<![^:,[])null")
-"""Also some texts: it only takes longer then."""
+    # What is read again is equal, but for what became a null.
+    return None if b"null" in data and orjson.loads(data) != value else data
 
 
 def _any_json_text(value: Any) -> str:

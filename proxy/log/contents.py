@@ -51,12 +51,12 @@ class Contents:
             return None
         looked = self._histories.look(messages)
         tip, count = (looked.known.tip, looked.known.count) if looked.known else (None, 0)
-        for link in chain((self.message(message) for message in messages[count:]), tip, count):
+        links = chain([self.message(message) for message in messages[count:]], tip, count)
+        for link in links:
             self._link(link)
-            tip = link.hash
-        assert tip is not None
-        self._histories.remember(looked, len(messages), tip)
-        return tip
+        tips = [link.hash for link in links]
+        self._histories.remember(looked, messages, tips)
+        return tips[-1] if tips else tip
 
     def message(self, message: Any) -> str:
         """Its hash."""

@@ -3,33 +3,29 @@
 An agent sends its whole history with every call, under the same headers, with the same tools and
 parameters. To serialise, mask, hash and look up all of it again was three quarters of what a call cost
 the writer. One pass in native code tells whether it is the same: equal bytes mean equal values of equal types
-with keys in equal order, which `==` does not. They are those of `quick_json` or, for what that cannot write,
-of `marshal` (version 2, which has no references). Should this ever write one value in two ways, the work is
-only done again.
+with keys in equal order, which `==` does not. They are those of `marshal` (version 2, which has no
+references). Should this ever write one value in two ways, the work is only done again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
-
-from proxy.log.chains import quick_json
 
 _VERSION = 2
 _LIST_HEAD = 5
 """Bytes before a list's first element: the type, and how many there are."""
 
-_COMMA = ord(",")
-_MARSHALLED = b"\xff"
-"""What no JSON begins with."""
-
 CONVERSATIONS = 4096
 """Second messages, which are mostly the user's first, of the histories that are remembered."""
 BRANCHES = 8
 """Histories with one of them that are remembered: sessions side by side, and where a turn set out."""
+FEW = 4
+"""Messages that an agent's next step adds at most, mostly: its calls, and what they gave."""
 TEXTS = 512
 END = 64
 """Bytes at both ends by which values are looked up; then all are compared, which is next to nothing."""
@@ -37,6 +33,7 @@ TEXT_BYTES = 16_384
 """Larger values are hardly sent twice, but for tools."""
 
 _Result = TypeVar("_Result")
+_size = attrgetter("size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +52,15 @@ class Looked:
 
     known: Stored | None
     beginning: bytes = b""
-    is_quick: bool = False
-    size: int = 0
-    digest: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class _Branches:
-    """Histories with one second message, by their digests, the latest last, and how they were written."""
-
-    is_quick: bool
-    stored: dict[bytes, Stored]
+    data: memoryview = memoryview(b"")
 
 
 class Histories:
     """Finds how much of a history is stored already, whoever sent it."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, _Branches] = {}
+        self._known: dict[bytes, dict[bytes, Stored]] = {}
+        """By their second messages, the latest last: histories by their digests, the latest last."""
 
     def clear(self) -> None:
         self._known.clear()
@@ -80,52 +68,50 @@ class Histories:
     def look(self, messages: list[Any]) -> Looked:
         try:
             beginning = hashlib.sha256(marshal.dumps(messages[1:2], _VERSION)).digest()
-            branches = self._known.get(beginning, _Branches(True, {}))
-            data, is_quick = _written(messages, branches.is_quick)
+            data = memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:]
         except ValueError:  # nested too deeply, or not of JSON's types
             return Looked(None)
-        found = branches.stored.values() if is_quick == branches.is_quick else ()
         hasher, done, known = hashlib.sha256(), 0, None
-        for stored in sorted(found, key=lambda it: it.size):
+        for stored in sorted(self._known.get(beginning, {}).values(), key=_size):
             if stored.size > len(data):
                 break
             hasher.update(data[done : stored.size])
             done = stored.size
-            if hasher.digest() == stored.digest and _is_whole(data, done, is_quick):
+            # Where the bytes of whole elements end, one ends here: `marshal` writes none so that
+            # another begins with it.
+            if hasher.digest() == stored.digest:
                 known = stored
-        hasher.update(data[done:])
-        return Looked(known, beginning, is_quick, len(data), hasher.digest())
+        return Looked(known, beginning, data)
 
-    def remember(self, looked: Looked, count: int, tip: str) -> None:
-        if not looked.digest:
+    def remember(self, looked: Looked, messages: list[Any], tips: Sequence[str]) -> None:
+        """`tips` are the links of those of the messages that were not known."""
+        if not looked.beginning:
             return
-        branches = self._known.pop(looked.beginning, None)
-        if branches is None or branches.is_quick != looked.is_quick:
-            branches = _Branches(looked.is_quick, {})
-        stored = branches.stored
-        stored.pop(looked.digest, None)
-        stored[looked.digest] = Stored(looked.size, looked.digest, count, tip)
-        if len(stored) > BRANCHES:
-            del stored[next(iter(stored))]
-        self._known[looked.beginning] = branches  # the last in line to be forgotten
+        branches = self._known.pop(looked.beginning, {})
+        if looked.known is not None:
+            branches.pop(looked.known.digest, None)
+            branches[looked.known.digest] = looked.known
+        for stored in _ends(looked.data, messages, tips):
+            branches[stored.digest] = stored
+        while len(branches) > BRANCHES:
+            del branches[next(iter(branches))]
+        self._known[looked.beginning] = branches
         if len(self._known) > CONVERSATIONS:
             del self._known[next(iter(self._known))]
 
 
-def _written(messages: list[Any], is_quick: bool) -> tuple[memoryview, bool]:
-    """The bytes of the elements, and whether JSON's: what could once not be written so is not tried again."""
-    quick = quick_json(messages) if is_quick else None
-    if quick is not None:
-        return memoryview(quick)[1:-1], True
-    return memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:], False
-
-
-def _is_whole(data: memoryview, size: int, is_quick: bool) -> bool:
-    """Whether an element ends there, where bytes end that are those of elements.
-
-    `marshal` writes none so that another begins with it; in JSON, a number may go on.
-    """
-    return not is_quick or size == len(data) or data[size] == _COMMA
+def _ends(data: memoryview, messages: list[Any], tips: Sequence[str]) -> Iterator[Stored]:
+    """The histories to know again. A few messages more are an agent's next step, and it goes on from there. Of
+    a history that is new nobody knows where others part from it."""
+    size, ends = len(data), []
+    for back in range(min(BRANCHES, len(tips)) if len(tips) > FEW else len(tips[-1:])):
+        ends.append((size, len(messages) - back, tips[-1 - back]))
+        size -= len(marshal.dumps(messages[-1 - back], _VERSION))
+    hasher, done = hashlib.sha256(), 0
+    for size, count, tip in reversed(ends):
+        hasher.update(data[done:size])
+        done = size
+        yield Stored(size, hasher.digest(), count, tip)
 
 
 class Texts:
@@ -139,7 +125,7 @@ class Texts:
 
     def made(self, value: Any, make: Callable[[Any], _Result]) -> _Result:
         try:
-            data = quick_json(value) or _MARSHALLED + marshal.dumps(value, _VERSION)
+            data = marshal.dumps(value, _VERSION)
         except ValueError:  # nested too deeply, or not of JSON's types
             return make(value)
         key = (len(data), data[:END], data[-END:])

@@ -13,8 +13,10 @@ import logging
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +34,8 @@ SECRETS_LIMIT = 256
 
 __all__ = ["LogError", "LogWriter"]
 
-Waiter = Callable[[LogError | None], None]
+Waiter = asyncio.Future[None] | Future[None]
+_Told = tuple[Waiter, LogError | None]
 
 
 RETRY_S = 5.0
@@ -57,8 +60,6 @@ class _Call:
     rows: tuple[Row, ...]
     secrets: tuple[str, ...]
     waiter: Waiter | None = None
-    is_awaited: Callable[[], bool] = lambda: False
-    """Is whoever waits still there to be told?"""
 
 
 class LogWriter:
@@ -134,22 +135,14 @@ class LogWriter:
         Raises LogError if these rows were not written, and will not be. A cancelled caller does
         not take its rows back.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-
-        def tell(error: LogError | None) -> None:
-            try:
-                loop.call_soon_threadsafe(_settle, future, error)
-            except RuntimeError:
-                return  # the loop was closed: nobody waits any more
-
-        self._hand_over(rows, tell, lambda: not future.cancelled())
+        future = asyncio.get_running_loop().create_future()
+        self._hand_over(rows, future)
         await future
 
     def commit_blocking(self, *rows: Row) -> None:
         """As `commit`, for callers without an event loop."""
         future: Future[None] = Future()
-        self._hand_over(rows, lambda error: _settle(future, error), lambda: True)
+        self._hand_over(rows, future)
         future.result()
 
     def close(self) -> None:
@@ -173,15 +166,13 @@ class LogWriter:
             if error is None:
                 raise
 
-    def _hand_over(
-        self, rows: tuple[Row, ...], waiter: Waiter | None, is_awaited: Callable[[], bool] = lambda: False
-    ) -> None:
+    def _hand_over(self, rows: tuple[Row, ...], waiter: Waiter | None) -> None:
         with self._gate:
             if self._lost is not None:
                 raise LogError(str(self._lost))
             if self._closed:
                 raise LogError(f"{self.path}: the log is closed")
-            self._new.append(_Call(rows, self._forms, waiter, is_awaited))
+            self._new.append(_Call(rows, self._forms, waiter))
             if waiter is not None or self._asleep:
                 self._wake()
 
@@ -207,16 +198,19 @@ class LogWriter:
     def _wait(self) -> None:
         """Until somebody waits for rows, or rows have lingered, or a failed log is to be tried again.
 
-        Who only hands rows over does not wake the thread, but for the first of them.
+        Who only hands rows over does not wake the thread, but for the first after a while without any.
         """
+        if self._hurry.acquire(timeout=LINGER_S):
+            return
         with self._gate:
-            self._asleep = not self._new
-        if self._asleep:
-            self._hurry.acquire(timeout=-1 if self._failure is None else RETRY_S)
-            with self._gate:
-                self._asleep = False
-                if self._closed or not self._new or any(call.waiter for call in self._new):
-                    return
+            self._asleep = not self._new and not self._closed
+        if not self._asleep:
+            return
+        self._hurry.acquire(timeout=-1 if self._failure is None else RETRY_S)
+        with self._gate:
+            self._asleep = False
+            if self._closed or not self._new or any(call.waiter for call in self._new):
+                return
         self._hurry.acquire(timeout=LINGER_S)
 
     def _write(self, new: Sequence[_Call]) -> None:
@@ -228,12 +222,14 @@ class LogWriter:
             errors = self._transact(calls)
         except Exception as error:  # whatever it was, the callers must know that nothing was written
             self._store.rollback()
-            failure, self._kept = self._fail(error), []
+            failure = self._fail(error)
+            told, self._kept = [], []
             for call in calls:
-                if call.waiter is not None and call.is_awaited():
-                    call.waiter(failure)
+                if call.waiter is not None and not call.waiter.cancelled():
+                    told.append(call)
                 else:
                     self._kept.append(_Call(call.rows, call.secrets))
+            _tell(told, [failure] * len(told))
             return
         self._kept = []
         self._mend()
@@ -279,15 +275,23 @@ class LogWriter:
 
 
 def _tell(calls: Sequence[_Call], errors: Sequence[LogError | None]) -> None:
+    """Wakes whoever waits; an event loop once for all in it, as each time costs it a system call."""
+    loops: defaultdict[asyncio.AbstractEventLoop, list[_Told]] = defaultdict(list)
     for call, error in zip(calls, errors, strict=True):
-        if call.waiter is not None:
-            call.waiter(error)
+        if isinstance(call.waiter, Future):
+            _settle([(call.waiter, error)])
+        elif call.waiter is not None:
+            loops[call.waiter.get_loop()].append((call.waiter, error))
+    for loop, told in loops.items():
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, told)
 
 
-def _settle(future: asyncio.Future[None] | Future[None], error: LogError | None) -> None:
-    if future.done():
-        return  # the caller was cancelled
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)
+def _settle(told: Sequence[_Told]) -> None:
+    for waiter, error in told:
+        if waiter.done():
+            continue  # the caller was cancelled
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)

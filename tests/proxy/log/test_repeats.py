@@ -12,7 +12,9 @@ def said(*texts: Any) -> list[Any]:
 
 
 def remembered(histories: Histories, messages: list[Any]) -> None:
-    histories.remember(histories.look(messages), len(messages), f"tip of {len(messages)}")
+    looked = histories.look(messages)
+    new = range(looked.known.count if looked.known else 0, len(messages))
+    histories.remember(looked, messages, [f"tip of {place + 1}" for place in new])
 
 
 def known(histories: Histories, messages: list[Any]) -> tuple[int, str] | None:
@@ -30,6 +32,17 @@ def test_a_history_is_known_by_the_longest_one_it_begins_with() -> None:
     assert known(histories, said(*"abcx")) == (3, "tip of 3")
     assert known(histories, said(*"abx")) is None
     assert known(histories, said("x")) is None
+
+
+@pytest.mark.parametrize("content", ["text", None, 1])
+def test_where_histories_part_is_known_once_one_of_them_was_new(content: Any) -> None:
+    histories, begun = Histories(), said("begin", "go", *"abcd", content)
+    remembered(histories, [*begun, *said("x", "y")])
+
+    assert known(histories, [*begun, *said("other", "ways")]) == (7, "tip of 7")
+    for number in range(2 * BRANCHES):
+        remembered(histories, [*begun, *said(number, "on")])
+        assert known(histories, [*begun, *said("other", "ways")]) == (7, "tip of 7")
 
 
 def nested(depth: int) -> list[Any]:
@@ -69,15 +82,6 @@ def test_a_number_that_goes_on_is_another_element() -> None:
 
     assert known(histories, ["a", "b", 12]) is None
     assert known(histories, ["a", "b", 1, 2]) == (3, "tip of 3")
-
-
-def test_a_history_goes_on_being_known_after_its_first_null() -> None:
-    histories, messages = Histories(), said(*"abc")
-    remembered(histories, messages)
-    for content in (None, "d", "e"):
-        messages = [*messages, *said(content)]
-        remembered(histories, messages)
-        assert known(histories, [*messages, *said("on")]) == (len(messages), f"tip of {len(messages)}")
 
 
 def test_nothing_is_known_of_what_is_nested_too_deeply_to_be_told_apart() -> None:
