@@ -1,7 +1,7 @@
-"""Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a new log,
+"""Writes the pages that follow from the code: `cli.md` from the commands, `schema.md` from a log,
 `frameworks.md` and `agents.md` from the files by which real clients are tested, `conformance.md` from the
 probes, `metrics.md` from the definitions of figures, `control-api.md` and `openapi.json` from the description
-of the control API; and the README's table of the probes.
+of the control API; the README's table of the probes; and `schema.sql`, from the steps that make a log.
 
     python docs/generate.py            writes them all
     python docs/generate.py --check    writes nothing; exit code 1 if a page differs
@@ -15,9 +15,8 @@ import inspect
 import re
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from textwrap import dedent
 
@@ -35,12 +34,13 @@ from scenario_schema_page import scenario_schema_page  # noqa: E402
 
 from proxy.command_line.help import examples  # noqa: E402
 from proxy.log import rows  # noqa: E402
-from proxy.log.database import open_for_writing  # noqa: E402
+from proxy.log.migrations import SCHEMA, migrate  # noqa: E402
 from run_proxy import main  # noqa: E402
 
 README = DOCS.parent / "README.md"
 PROGRAM = "wildproxy"
 NOTICE = "<!-- Written by docs/generate.py: change the code, then run it. -->"
+SQL_NOTICE = "Written by docs/generate.py: add a migration, then run it."
 
 TABLES: Mapping[str, type | str] = {
     "meta": "What the file is: `application`, `schema_version`, `created_at`, `started_at` of the proxy that "
@@ -176,12 +176,24 @@ def cli_page() -> str:
 
 
 def schema_page() -> str:
-    """The log's tables, from a log that has just been made."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        closing(open_for_writing(Path(folder) / "new.db", now=lambda: 0.0)) as connection,
-    ):
+    """The log's tables."""
+    with _migrated() as connection:
         return "\n".join(_schema(connection)) + "\n"
+
+
+def schema_sql() -> str:
+    """What makes a new log at once."""
+    with _migrated() as connection:
+        found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        return f"-- {SQL_NOTICE}\n\n" + "\n\n".join(f"{sql.strip()};" for (sql,) in found) + "\n"
+
+
+@contextmanager
+def _migrated() -> Iterator[sqlite3.Connection]:
+    """A log that has just been made, step by step."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, lambda: 0.0)
+        yield connection
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -342,7 +354,8 @@ def _view(connection: sqlite3.Connection, name: str) -> Iterator[str]:
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a page differs.")
 def generate(check: bool) -> None:
     """Write the pages that follow from the code."""
-    pages = {DOCS / name: page() for name, page in PAGES.items()} | {README: readme()}
+    pages = {DOCS / name: page() for name, page in PAGES.items()}
+    pages |= {README: readme(), SCHEMA: schema_sql()}
     stale = [path for path, text in pages.items() if _read(path) != text]
     for path in stale:
         name = path.relative_to(DOCS.parent).as_posix()

@@ -90,6 +90,7 @@ INLINE = {
     "run_proxy.py": "the composition root loads what a command needs",
     "*cli.py": "commands load what they need when they run",
     "proxy/drive/choose.py": "the OpenAI SDK is costly, and only the builtin agent needs it",
+    "proxy/log/migrations.py": "sqlite-utils is costly, and only a log of an older version needs it",
     "scenarios/similarity.py": "jieba is costly and seldom needed",
     "scoring/metrics/statistics.py": "scipy is costly and seldom needed",
 }

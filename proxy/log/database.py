@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from proxy.log.errors import LogError
-from proxy.log.migrations import APPLICATION, MIGRATIONS, migrate, version_of
+from proxy.log.migrations import APPLICATION, MIGRATIONS, bring_up_to_date, version_of
 
 BUSY_SECONDS = 4.0
 """How long SQLite waits for another program's lock. An agent gets its first sign of life after 5 seconds:
@@ -91,7 +91,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, now: Callable[[], float
     connection.execute("PRAGMA synchronous = NORMAL")
     # A table that is made anew would cost a search for every row of it that another one refers to.
     connection.execute("PRAGMA foreign_keys = OFF")
-    migrate(connection, now)
+    bring_up_to_date(connection, now)
     connection.execute("PRAGMA foreign_keys = ON")
 
 

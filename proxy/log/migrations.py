@@ -1,7 +1,9 @@
 """The schema of the log, as numbered steps that are only ever added to.
 
 A log's version is the number of steps that made it; it stands in the table `meta`. Every
-step runs in a transaction of its own, together with its number. JSON columns hold compact
+step runs in a transaction of its own, together with its number. A new log is made in one, by
+`schema.sql`, which `docs/generate.py` writes by the steps: the library that they need takes
+long to import. JSON columns hold compact
 JSON text; times are Unix seconds; `seq` grows with every write of a row that has it, over
 all tables, so that a reader may ask for what is new.
 """
@@ -9,10 +11,12 @@ all tables, so that a reader may ask for what is new.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlite_utils import Database
-
+from proxy.log.answers import DICTIONARY
 from proxy.log.schema_steps import (
     answers,
     first_schema,
@@ -22,9 +26,15 @@ from proxy.log.schema_steps import (
     run_names,
 )
 
-APPLICATION = "wildtoolbench-proxy"
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (
+APPLICATION = "wildtoolbench-proxy"
+SCHEMA = Path(__file__).with_name("schema.sql")
+
+Migration = Callable[["Database"], None]
+
+MIGRATIONS: tuple[Migration, ...] = (
     first_schema,
     run_names,
     plans_and_threads,
@@ -58,36 +68,68 @@ def version_of(connection: sqlite3.Connection) -> int | None:
     return int(meta["schema_version"]) if meta.get("application") == APPLICATION else None
 
 
-def migrate(
-    connection: sqlite3.Connection,
-    now: Callable[[], float],
-    migrations: tuple[Callable[[Database], None], ...] = MIGRATIONS,
-) -> None:
-    """Bring an open log to the newest version, one transaction for each step.
+def bring_up_to_date(connection: sqlite3.Connection, now: Callable[[], float]) -> None:
+    """Make an open, empty database a log of the newest version, or bring an older log to it.
 
     Takes the write lock even when there is nothing to do, so that a log that cannot be
     written is found out now.
     """
-    db = Database(connection)
-    for number in range(len(migrations) + 1):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if number == 0:
-                _make_meta(connection, now)
-            elif number > _schema_version(connection):
-                migrations[number - 1](db)
+    with _transaction(connection):
+        is_new = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+        if is_new:
+            for statement in _statements(SCHEMA.read_text(encoding="utf-8")):
+                connection.execute(statement)
+            _fill_meta(connection, now, schema_version=len(MIGRATIONS), answer_dictionary=DICTIONARY)
+    if not is_new:
+        migrate(connection, now)
+
+
+def migrate(
+    connection: sqlite3.Connection,
+    now: Callable[[], float],
+    migrations: tuple[Migration, ...] = MIGRATIONS,
+) -> None:
+    """Bring a database from whichever step it is at to the last, one transaction for each."""
+    with _transaction(connection):
+        connection.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value)")
+        _fill_meta(connection, now, schema_version=0)
+    for number, migration in enumerate(migrations, 1):
+        with _transaction(connection):
+            if number > _schema_version(connection):
+                _run(migration, connection)
                 connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (number,))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
-def _make_meta(connection: sqlite3.Connection, now: Callable[[], float]) -> None:
-    connection.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value)")
-    values = (("application", APPLICATION), ("schema_version", 0), ("seq", 0), ("created_at", now()))
-    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values)
+def _run(migration: Migration, connection: sqlite3.Connection) -> None:
+    from sqlite_utils import Database
+
+    migration(Database(connection))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _fill_meta(connection: sqlite3.Connection, now: Callable[[], float], **more: int | str) -> None:
+    values = {"application": APPLICATION, "seq": 0, "created_at": now(), **more}
+    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

@@ -52,7 +52,7 @@ class Looked:
 
     known: Stored | None
     beginning: bytes = b""
-    data: memoryview = memoryview(b"")
+    data: memoryview | bytes = b""
 
 
 class Histories:
@@ -100,9 +100,9 @@ class Histories:
             del self._known[next(iter(self._known))]
 
 
-def _ends(data: memoryview, messages: list[Any], tips: Sequence[str]) -> Iterator[Stored]:
-    """The histories to know again. A few messages more are an agent's next step, and it goes on from there. Of
-    a history that is new nobody knows where others part from it."""
+def _ends(data: memoryview | bytes, messages: list[Any], tips: Sequence[str]) -> Iterator[Stored]:
+    """The histories to know again. A few messages more are an agent's next step, which goes on from there; of
+    many, nobody knows where others part from them."""
     size, ends = len(data), []
     for back in range(min(BRANCHES, len(tips)) if len(tips) > FEW else len(tips[-1:])):
         ends.append((size, len(messages) - back, tips[-1 - back]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
 
 from proxy.log.answers import DICTIONARY
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 _TABLES = (
     """CREATE TABLE runs (

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +21,8 @@ from proxy.log.migrations import MIGRATIONS, migrate, version_of
 from proxy.log.restore import read_history
 from proxy.log.writer import LogWriter
 from scoring.logs.opening import APPLICATION, SCHEMA_VERSION
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def clock() -> float:
@@ -41,6 +47,38 @@ def test_a_new_log_has_the_newest_schema_in_wal_mode(tmp_path: Path) -> None:
             "created_at": 12.5,
             "answer_dictionary": DICTIONARY,
         }
+
+
+def test_a_new_log_is_what_the_steps_make_of_nothing(tmp_path: Path) -> None:
+    with (
+        closing(open_for_writing(tmp_path / "log.db", now=clock)) as made,
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as migrated,
+    ):
+        migrate(migrated, clock)
+        assert set(made.iterdump()) == set(migrated.iterdump())
+
+
+def test_no_library_is_loaded_to_make_a_log(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; from proxy.log.database import open_for_writing\n"
+        "for _ in range(2): open_for_writing(pathlib.Path(sys.argv[1]), now=lambda: 1.0).close()\n"
+        "print('sqlite_utils' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log.db")]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert made.stdout == "False\n"
+
+
+def test_two_programs_may_make_a_log_at_once(tmp_path: Path) -> None:
+    path, gate = tmp_path / "log.db", threading.Barrier(8)
+
+    def make(_: int) -> int | None:
+        gate.wait()
+        with closing(open_for_writing(path, now=clock)) as connection:
+            return version_of(connection)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(make, range(8))) == {len(MIGRATIONS)}
 
 
 def test_the_scorer_reads_the_newest_schema() -> None:

@@ -1,0 +1,216 @@
+-- Written by docs/generate.py: add a migration, then run it.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value);
+
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    created_at REAL NOT NULL,
+    config TEXT NOT NULL,       -- JSON object, no secrets
+    config_hash TEXT NOT NULL,
+    versions TEXT NOT NULL      -- JSON object: program -> version
+, "name" TEXT);
+
+CREATE TABLE scenarios (
+    hash TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
+    record TEXT NOT NULL,       -- JSON object: the scenario in plain keys
+    source TEXT NOT NULL,
+    source_sha256 TEXT NOT NULL
+);
+
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    run_id TEXT NOT NULL REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    name TEXT NOT NULL,         -- what URLs use
+    scenario_id TEXT NOT NULL,
+    scenario_hash TEXT NOT NULL REFERENCES scenarios(hash),
+    epoch INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    opened_at REAL NOT NULL,
+    UNIQUE (run_id, scenario_id, epoch, attempt)
+);
+
+CREATE TABLE turns (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    task INTEGER NOT NULL,      -- from 0
+    kind TEXT NOT NULL,         -- task | reply
+    text TEXT NOT NULL,
+    opened_at REAL NOT NULL,
+    said TEXT, "thread" TEXT, "asked" TEXT,                  -- JSON: the agent's user message with these words in it
+    PRIMARY KEY (session_id, turn)
+);
+
+CREATE TABLE tasks (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    task INTEGER NOT NULL,      -- from 0
+    seq INTEGER NOT NULL,
+    ending TEXT NOT NULL,       -- closed | stopped | agent_stopped | infrastructure
+    ended_at REAL NOT NULL,
+    PRIMARY KEY (session_id, task)
+);
+
+CREATE TABLE messages (
+    hash TEXT PRIMARY KEY,
+    body TEXT NOT NULL          -- JSON: one chat message
+);
+
+CREATE TABLE tool_lists (
+    hash TEXT PRIMARY KEY,
+    body TEXT NOT NULL          -- JSON: the `tools` array of a request
+);
+
+CREATE TABLE exchanges (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,       -- of the last write
+    arrival INTEGER NOT NULL,   -- seq of the first write: the order in which they began
+    side TEXT NOT NULL,         -- agent | provider
+    parent_id TEXT REFERENCES exchanges(id) ON DELETE CASCADE,
+    run_id TEXT REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    session_id TEXT REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER,
+    correlation TEXT,           -- how the session was found
+    reason TEXT,                -- why it is a side call; null on the main thread
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    started_at REAL NOT NULL,
+    finished_at REAL,
+    delivered_at REAL,          -- when the terminal event was written to the agent
+    finish_state TEXT NOT NULL, -- pending until finished
+    status INTEGER,
+    stream INTEGER NOT NULL,
+    time_to_first_chunk REAL,   -- seconds
+    request_model TEXT,
+    response_model TEXT,
+    response_id TEXT,
+    finish_reasons TEXT,        -- JSON array
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    error_type TEXT,
+    error TEXT,
+    key_hash TEXT,              -- tells two keys apart
+    request_sha256 TEXT NOT NULL,
+    request_headers TEXT NOT NULL,  -- JSON object, allow-listed
+    response_headers TEXT,          -- JSON object, allow-listed
+    message_count INTEGER,      -- null if the request had no messages
+    tip TEXT REFERENCES chains(hash),           -- the request's messages
+    tools TEXT REFERENCES tool_lists(hash),     -- the request's tools
+    body TEXT,                  -- JSON: the request without messages and tools
+    changes TEXT NOT NULL,      -- JSON array: what the proxy changed
+    output_message TEXT REFERENCES messages(hash),
+    raw BLOB                    -- the answer's bytes as received, zlib
+, "findings" TEXT);
+
+CREATE TABLE steps (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    task INTEGER NOT NULL,      -- from 0
+    step INTEGER NOT NULL,      -- from 0
+    seq INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    exchange_id TEXT NOT NULL REFERENCES exchanges(id) ON DELETE CASCADE,
+    decided_at REAL NOT NULL,
+    decision TEXT NOT NULL,     -- observe | ask | close | stop
+    reason TEXT,                -- why it was stopped
+    nodes TEXT NOT NULL,        -- JSON array: positions in the reference
+    message TEXT NOT NULL REFERENCES messages(hash),
+    PRIMARY KEY (session_id, task, step)
+);
+
+CREATE TABLE tool_calls (
+    session_id TEXT NOT NULL,
+    task INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    position INTEGER NOT NULL,  -- in the step, from 0
+    tool_call_id TEXT,
+    name TEXT NOT NULL,
+    arguments TEXT,             -- as the model wrote it
+    observation TEXT,           -- what it was told
+    node INTEGER, "outcome" TEXT,               -- position in the reference that the observation came from
+    PRIMARY KEY (session_id, task, step, position),
+    FOREIGN KEY (session_id, task, step) REFERENCES steps(session_id, task, step) ON DELETE CASCADE
+);
+
+CREATE UNIQUE INDEX "idx_sessions_seq"
+    ON "sessions" ("seq");
+
+CREATE UNIQUE INDEX "idx_turns_seq"
+    ON "turns" ("seq");
+
+CREATE UNIQUE INDEX "idx_tasks_seq"
+    ON "tasks" ("seq");
+
+CREATE UNIQUE INDEX "idx_steps_seq"
+    ON "steps" ("seq");
+
+CREATE UNIQUE INDEX "idx_exchanges_seq"
+    ON "exchanges" ("seq");
+
+CREATE INDEX "idx_sessions_run_id_name"
+    ON "sessions" ("run_id", "name");
+
+CREATE INDEX "idx_exchanges_run_id_arrival"
+    ON "exchanges" ("run_id", "arrival");
+
+CREATE INDEX "idx_steps_exchange_id"
+    ON "steps" ("exchange_id");
+
+CREATE UNIQUE INDEX "idx_runs_name"
+    ON "runs" ("name");
+
+CREATE TABLE planned (
+    run_id TEXT NOT NULL REFERENCES runs(id) ON UPDATE CASCADE ON DELETE CASCADE,
+    scenario_id TEXT NOT NULL,
+    scenario_hash TEXT NOT NULL REFERENCES scenarios(hash),
+    epoch INTEGER NOT NULL,
+    PRIMARY KEY (run_id, scenario_id, epoch)
+);
+
+CREATE TABLE handovers (
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    turn INTEGER NOT NULL,
+    position INTEGER NOT NULL,  -- in the turn, from 0
+    step INTEGER NOT NULL,      -- steps of the task before it
+    exchange_id TEXT NOT NULL REFERENCES exchanges(id) ON DELETE CASCADE,
+    message TEXT NOT NULL,      -- JSON: the assistant message in the conversation
+    aliases TEXT NOT NULL,      -- JSON object: the agent's id of a call -> its id in the message
+    results TEXT,               -- JSON array: the agent's messages with the results
+    thread TEXT,                -- JSON: what the conversation is known by from then on
+    PRIMARY KEY (session_id, turn, position)
+);
+
+CREATE VIEW "tool_call_log" AS 
+SELECT
+    sessions.run_id AS run,
+    sessions.name AS session,
+    sessions.scenario_id AS scenario,
+    sessions.epoch AS epoch,
+    sessions.attempt AS attempt,
+    tool_calls.task + 1 AS task,
+    tool_calls.step + 1 AS step,
+    tool_calls.position + 1 AS position,
+    tool_calls.name AS name,
+    tool_calls.arguments AS arguments,
+    tool_calls.observation AS observation,
+    tool_calls.outcome AS outcome,
+    steps.decision AS decision,
+    steps.reason AS reason,
+    steps.decided_at AS decided_at
+FROM tool_calls
+JOIN steps USING (session_id, task, step)
+JOIN sessions ON sessions.id = tool_calls.session_id
+ORDER BY sessions.seq, tool_calls.task, tool_calls.step, tool_calls.position;
+
+CREATE TABLE "chains" (
+    hash TEXT PRIMARY KEY,      -- names the history that ends here
+    parent TEXT REFERENCES chains(hash),
+    message TEXT NOT NULL REFERENCES messages(hash),
+    position INTEGER NOT NULL   -- from 0
+) WITHOUT ROWID;
+
+CREATE INDEX idx_exchanges_response_id ON exchanges(response_id) WHERE side = 'agent' AND substr(response_id, 1, 5) = 'resp_';
+
+CREATE INDEX idx_exchanges_parent_id ON exchanges(parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX idx_exchanges_session_id_arrival ON exchanges(session_id, arrival) WHERE session_id IS NOT NULL;
