@@ -19,7 +19,8 @@ LIMIT_MB = 120
 NEVER = ("jieba", "openai", "scipy")
 """Costly libraries that scoring and drivers need, and `serve` does not."""
 CONNECTIONS = 16
-SLICE_S = 1.0
+SLICE_S = 10.0
+"""Sessions that are under way when a slice ends are never played on, and stay in memory as open ones do."""
 TIMED_IMPORT = re.compile(r"^import time: .*\| +(\w+)$", re.MULTILINE)
 """A package that Python says it has imported, started with -X importtime."""
 
@@ -57,7 +58,7 @@ def _grown(it: Bench, contender: Contender, exchanges: int, every: int) -> tuple
 
 
 def _counts(it: Bench, started: Started, exchanges: int) -> Iterator[int]:
-    """How many exchanges there were, every second or so until there are enough."""
+    """How many exchanges there were, every slice until there are enough."""
     steps = len(started.contender.bodies(it.traffic))
     count, first = 0, 1
     while count < exchanges:

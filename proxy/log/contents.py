@@ -10,8 +10,8 @@ from proxy.log import statements as sql
 from proxy.log.chains import Link, chain, content_hash
 from proxy.log.repeats import Histories, Texts
 
-KNOWN_LIMIT = 200_000
-"""Hashes remembered as stored. At 32 characters each, about 20 MB."""
+KNOWN_LIMIT = 50_000
+"""Hashes remembered as stored, about 5 MB. What comes again mostly comes soon; else it costs a statement."""
 
 Execute = Callable[[str, tuple[Any, ...]], sqlite3.Cursor]
 
