@@ -9,8 +9,8 @@ followed by `tail --follow` and the live page is open. A day's volume is what co
 agent whose LLM takes 3 s makes 50,000 exchanges in 24 h with its proxy and provider, so 300,000 are
 the day of six. Provider and agents are processes that share the cores with the proxy.
 
-Give it 150,000 or more: what the log has is remembered, up to 200,000 hashes (some 28 MB), and until so many
-are there a proxy does grow.
+Give it 100,000 or more: what the log has is remembered, up to 50,000 hashes (some 7 MB), and the latest
+sessions are, and until so many are there a proxy does grow.
 
 Exits with 1 if anything was mixed up, or if the proxy grew from the second quarter to the last.
 """
