@@ -77,7 +77,7 @@ def serve(composition: Composition, /, files: tuple[str, ...], new_run: bool, **
     at http://HOST:PORT/ui. That page and drivers need its control token: set EVAL_TOKEN to choose
     it. Without, one is made up and printed, on a terminal only, and kept for the next start.
     """
-    from proxy.commands import run_serve
+    from proxy.serving import run_serve
 
     _require_provider(options)
     settings = listening(_settings(files, options), options)

@@ -1,24 +1,21 @@
-"""What the commands `serve`, `drive` and `demo` do once their options are read."""
+"""What the commands `drive` and `demo` do once their options are read."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
-import shlex
-import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
-from proxy.connections import allow_files
+from proxy.command_line.ending import Infrastructure, closing_words, program, run
 from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Report, Score
@@ -30,16 +27,13 @@ from proxy.drive.progress import showing
 from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
-from proxy.log.errors import LogError
-from proxy.runs import SIMULATED, shown_provider
-from proxy.server import StartError, running, settle
+from proxy.runs import SIMULATED
+from proxy.server import running
 from proxy.settings import Settings
-from proxy.simulate.policies import PolicyError
 from proxy.ui.address import page_address
-from proxy.ui.kept_token import token_for
 from proxy.ui.lent import Lent
 from proxy.wire.endpoint import display_url
-from scenarios.load import ScenarioError, load
+from scenarios.load import load
 
 DEFAULT_MODEL = "gpt-4o-mini"
 CONNECT_TIMEOUT_S = 10.0
@@ -47,12 +41,6 @@ PATIENCE_S = 30.0
 """How long a proxy that runs already may be away, to be started anew."""
 
 T = TypeVar("T")
-
-
-class Infrastructure(click.ClickException):
-    """Something other than the agent failed."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +80,6 @@ class RemoteProxy:
     resume: bool = False
 
 
-def run_serve(settings: Settings, lent: Lent | None = None, token_env: str | None = None) -> None:
-    """Serves until SIGINT or SIGTERM; then finishes what runs and closes the log.
-
-    `token_env` is where the user has the token of the agents, which is not shown.
-    """
-    _run(_serve(settings, lent, token_env))
-
-
 def run_drive(
     proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None, lent: Lent | None = None
 ) -> None:
@@ -108,7 +88,7 @@ def run_drive(
     if report is not None and report.hopeless:
         click.echo("Nothing was played: once that is mended, --resume plays it.")
     elif isinstance(proxy, Settings):
-        click.echo(f"\n{_closing_words(proxy.log)}")
+        click.echo(f"\n{closing_words(proxy.log)}")
     if stopped is not None:
         raise SystemExit(exit_code(stopped))
     if report is not None and report.hopeless:
@@ -126,78 +106,13 @@ def run_demo(folder: Path, score: Score, report: Report) -> None:
         raise Infrastructure("the demo could not be played")
 
 
-def program() -> str:
-    """How this program was called, for commands that can be copied."""
-    script = Path(sys.argv[0])
-    return f"{shlex.quote(sys.orig_argv[0])} {script}" if script.suffix == ".py" else script.name
-
-
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Runs the command; whatever a user can mend becomes one line."""
     try:
-        return asyncio.run(work)
-    except (StartError, ScenarioError, PolicyError, LogError, AgentError, PlanError) as error:
+        return run(work)
+    except (AgentError, PlanError) as error:
         raise InputError(str(error)) from error
     except ControlError as error:
         raise Infrastructure(str(error)) from error
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            # Whoever read the output has enough of it: click's business.
-            raise
-        if error.filename is not None:
-            raise InputError(f"{error.filename}: {error.strerror}") from error
-        raise Infrastructure(f"{error.strerror or error} (--debug tells where)") from error
-
-
-async def _serve(settings: Settings, lent: Lent | None, token_env: str | None) -> None:
-    allow_files()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    if settings.token is None and sys.stdout.isatty():
-        # Whoever is told it by this terminal goes on with it when the proxy is started again.
-        settings = replace(settings, token=token_for(settings.log, os.environ))
-    async with running(settings, lent=lent) as proxy:
-        settle()
-        click.echo(f"Listening on {proxy.base_url}{'' if settings.scenarios else ', recording only'}")
-        click.echo(
-            f"Provider: {shown_provider(settings.provider)}   Log: {settings.log}   Run: {proxy.run_id}"
-        )
-        if settings.scenarios:
-            click.echo(_agent_hint(settings, f"{proxy.base_url}{f'/t/${token_env}' if token_env else ''}"))
-            click.echo(_control_hint(settings, proxy.token))
-        if lent is not None:
-            click.echo(f"Live page: {page_address(proxy, sys.stdout)}")
-        await stop.wait()
-        click.echo("Stopping: finishing what is under way.")
-    click.echo(_closing_words(settings.log, played=bool(settings.scenarios)))
-
-
-def _closing_words(log: Path, *, played: bool = True) -> str:
-    """Where the log is, and what to do with it."""
-    commands = {"Score it": "score", "Look at it": "report"} if played else {"Look at it": "tail"}
-    lines = [f"{what}: {program()} {command} {shlex.quote(str(log))}" for what, command in commands.items()]
-    return "\n".join([f"Log: {log}", *lines])
-
-
-def _agent_hint(settings: Settings, base_url: str) -> str:
-    """What an agent is to be given, and which scenarios there are."""
-    files = shlex.join(str(file) for file in settings.scenarios)
-    return (
-        f"Agents: base URL {base_url}/s/SCENARIO_ID/v1, prompts [[next-user-turn 1]], "
-        "[[next-user-turn 2]], ...\n"
-        f"Scenario ids: {program()} scenarios list {files}"
-    )
-
-
-def _control_hint(settings: Settings, token: str) -> str:
-    """How to be let into the control API. Only a terminal gets the token: output elsewhere may be kept."""
-    if sys.stdout.isatty():
-        return f"Control token: {token}"
-    if settings.token:
-        return "Control API and live page: their token is the one in EVAL_TOKEN"
-    return "Control API and live page: set EVAL_TOKEN to choose their token"
 
 
 async def _drive(

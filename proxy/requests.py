@@ -66,7 +66,9 @@ async def read_body(request: web.Request) -> bytes:
     if (request.content_length or 0) > limits.request:
         raise _too_large(limits)
     try:
-        async with asyncio.timeout(None if request.content.is_eof() else limits.body_s):
+        if request.content.is_eof():
+            return await request.read()
+        async with asyncio.timeout(limits.body_s):
             return await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise _too_large(limits) from None

@@ -26,6 +26,7 @@ PROGRAM = Path(run_proxy.__file__)
 LOADED = [
     "starting",
     "proxy.commands",
+    "proxy.serving",
     "proxy.server",
     "proxy.drive.programs",
     "proxy.ui.routes",
