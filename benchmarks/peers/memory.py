@@ -19,7 +19,7 @@ LIMIT_MB = 120
 NEVER = ("jieba", "openai", "scipy")
 """Costly libraries that scoring and drivers need, and `serve` does not."""
 CONNECTIONS = 16
-SLICE_S = 10.0
+SLICE_S = 5.0
 """Sessions that are under way when a slice ends are never played on, and stay in memory as open ones do."""
 TIMED_IMPORT = re.compile(r"^import time: .*\| +(\w+)$", re.MULTILINE)
 """A package that Python says it has imported, started with -X importtime."""
@@ -35,7 +35,7 @@ def main(exchanges: int, every: int, markdown: Path | None) -> None:
     contenders = (Ours(RECORD), Ours(EVALUATION, "relay"))
     with bench() as it:
         seen = {contender.name: _grown(it, contender, exchanges, every) for contender in contenders}
-    counts = sorted(set().union(*(rows for rows, _ in seen.values())))
+    counts = sorted(set.intersection(*(set(rows) for rows, _ in seen.values())))
     header = ["exchanges", *(f"{name}, MB" for name in seen)]
     rows = [[f"{count:,}", *(f"{rows[count]:.0f}" for rows, _ in seen.values())] for count in counts]
     verdicts = [_verdict(name, rows, loaded) for name, (rows, loaded) in seen.items()]
@@ -51,7 +51,7 @@ def _grown(it: Bench, contender: Contender, exchanges: int, every: int) -> tuple
     with it.started(contender, lambda command: [sys.executable, "-X", "importtime", *command[1:]]) as started:
         rows = {0: _memory(started)}
         for count in _counts(it, started, exchanges):
-            if count >= len(rows) * every:
+            while count >= len(rows) * every:
                 rows[len(rows) * every] = _memory(started)
                 click.echo(f"{contender.name}: {count} exchanges, {_memory(started):.0f} MB", err=True)
         return rows, set(TIMED_IMPORT.findall(started.output.read_text(encoding="utf-8")))
