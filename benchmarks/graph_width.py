@@ -4,8 +4,8 @@
 
 Independent calls, of as many tools or all of one, made at once, and one by one; and layers of calls, each of
 which needs the whole layer before. `paths` is how many legal sequences of steps there are: the released
-evaluator writes all of them down, which takes minutes for 8 calls. Prints the milliseconds of the best of some
-runs as a Markdown table. The target is 5 ms for 12 independent calls.
+evaluator writes all of them down, which takes minutes for 8 calls. Prints milliseconds, of the best of a few
+runs, as a Markdown table. The target: 5 ms for 12 independent calls.
 """
 
 from __future__ import annotations

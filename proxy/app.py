@@ -263,8 +263,6 @@ class Agents:
 
     def _received(self, visit: Visit, body: Any, origin: Origin) -> str:
         request, translated = visit.request, visit.translated
-        for secret in secrets_of(request, body):
-            self._journal.log.hide(secret)
         visit.exchange_id = self._journal.received(
             request.method,
             request.path_qs,
@@ -274,6 +272,7 @@ class Agents:
             agent_key(request),
             origin,
             translated.changes if translated else (),
+            secrets_of(request, body),
         )
         return visit.exchange_id
 

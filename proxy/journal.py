@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -57,6 +57,8 @@ class Journal:
         self.run_id = run_id
         self.now = now
         self.new_id = new_id
+        self._secrets: dict[str, tuple[str, ...]] = {}
+        """Of exchanges under way: what may not be in the rows that end them, however many keys came since."""
 
     def received(
         self,
@@ -68,15 +70,18 @@ class Journal:
         key: str | None,
         origin: Origin,
         changes: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> str:
-        """A request of an agent has arrived; returns the exchange's id."""
-        return self._start("agent", method, path, headers, raw, body, key, origin, changes)
+        """A request of an agent has arrived, with these `secrets` in it; returns the exchange's id."""
+        hidden = (*secrets, *((key,) if key else ()))
+        return self._start("agent", method, path, headers, raw, body, key, origin, changes, hidden)
 
     def sent(
         self, path: str, raw: bytes, body: Body, key: str | None, origin: Origin, changes: Sequence[str]
     ) -> str:
         """A request goes to the provider; returns the exchange's id."""
-        return self._start("provider", "POST", path, {}, raw, body, key, origin, changes)
+        hidden = (key,) if key else ()
+        return self._start("provider", "POST", path, {}, raw, body, key, origin, changes, hidden)
 
     def _start(
         self,
@@ -89,10 +94,12 @@ class Journal:
         key: str | None,
         origin: Origin,
         changes: Sequence[str],
+        secrets: tuple[str, ...],
     ) -> str:
         exchange_id = self.new_id()
-        if key:
-            self.log.hide(key)
+        if secrets:
+            self._secrets[exchange_id] = secrets
+            self._hide(secrets)
         fields = body if isinstance(body, dict) else {}
         messages, model = fields.get("messages"), fields.get("model")
         self.log.put(
@@ -121,8 +128,17 @@ class Journal:
         )
         return exchange_id
 
+    def _hide(self, secrets: Iterable[str]) -> None:
+        for secret in secrets:
+            self.log.hide(secret)
+
+    def ending(self, exchange_id: str) -> None:
+        """To be called before an exchange's last row is handed over: its secrets are hidden in that too."""
+        self._hide(self._secrets.pop(exchange_id, ()))
+
     def answered(self, exchange_id: str, answer: Answer) -> ExchangeFinish:
         """The row that ends a provider exchange."""
+        self.ending(exchange_id)
         seen = summary(answer.response)
         return ExchangeFinish(
             id=exchange_id,
@@ -144,6 +160,7 @@ class Journal:
 
     def given(self, exchange_id: str, response: Body) -> ExchangeFinish:
         """The row that ends an agent exchange with a completion."""
+        self.ending(exchange_id)
         seen = summary(response)
         return ExchangeFinish(
             id=exchange_id,
@@ -161,6 +178,7 @@ class Journal:
 
     def told(self, exchange_id: str, status: int, raw: bytes, error: str | None) -> ExchangeFinish:
         """The row that ends an exchange that is no completion; `error` is what was odd about it."""
+        self.ending(exchange_id)
         return ExchangeFinish(
             id=exchange_id,
             finished_at=self.now(),
@@ -176,6 +194,7 @@ class Journal:
         self, exchange_id: str, finish_state: str, *, status: int | None, error_type: str, error: str
     ) -> ExchangeFinish:
         """The row that ends an exchange without a completion."""
+        self.ending(exchange_id)
         return ExchangeFinish(
             id=exchange_id,
             finished_at=self.now(),

@@ -164,6 +164,7 @@ class _Passing:
             self._reader.feed(chunk)
 
     def _finish(self, cut: Failure | None, *, gone: bool = False) -> ExchangeFinish:
+        self._journal.ending(self._id)
         reading = self._reader.finish(cut)
         if cut is not None and reading.finish_state == "complete":
             # All was said, but the agent gets a connection that breaks.

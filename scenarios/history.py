@@ -17,7 +17,7 @@ from scenarios.types import Node, Scenario
 
 Message = dict[str, Any]
 
-REMEMBERED = 256
+REMEMBERED = 1024
 """Lists of tools, and Tasks as messages, that are made once for all Steps that send them."""
 
 

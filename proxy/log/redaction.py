@@ -113,14 +113,19 @@ def is_maskable(secret: str) -> bool:
 
 def forms(secrets: Iterable[str]) -> tuple[str, ...]:
     """The texts to look for: each secret, and as it looks inside JSON, the longest first."""
-    found = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1])}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+    found = {form for secret in secrets for form in _forms_of(secret)}
+    return tuple(sorted(sorted(found), key=len, reverse=True))
+
+
+@lru_cache(maxsize=1024)
+def _forms_of(secret: str) -> tuple[str, str]:
+    return secret, json.dumps(secret)[1:-1]
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:
     """`text` without the given secrets, which are taken as `forms` gave them."""
     for secret in secrets:
-        if is_maskable(secret):
+        if secret in text and is_maskable(secret):
             text = text.replace(secret, MASK)
     return text
 
@@ -128,15 +133,16 @@ def mask(text: str, secrets: Iterable[str]) -> str:
 def mask_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     """As `mask`, for an answer's bytes."""
     for secret in secrets:
-        if is_maskable(secret):
-            data = data.replace(secret.encode("utf-8", "backslashreplace"), MASK.encode())
+        sought = secret.encode("utf-8", "backslashreplace")
+        if sought in data and is_maskable(secret):
+            data = data.replace(sought, MASK.encode())
     return data
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """`text` without the given secrets and without anything that looks like one."""
     for secret in secrets:
-        if len(secret) >= 6 and not secret.startswith(PLACEHOLDER):
+        if secret in text and len(secret) >= 6 and not secret.startswith(PLACEHOLDER):
             text = text.replace(secret, MASK)
     if _SUSPICIOUS.search(text) is not None:
         for pattern, replacement in _PATTERNS:

@@ -21,9 +21,9 @@ _LIST_HEAD = 5
 """Bytes before a list's first element: the type, and how many there are."""
 
 CONVERSATIONS = 4096
-"""Second messages, which are mostly the user's first, of the histories that are remembered."""
-BRANCHES = 8
-"""Histories with one of them that are remembered: sessions side by side, and where a turn set out."""
+"""First two messages, which are mostly the system's and the user's, of the histories that are remembered."""
+BRANCHES = 16
+"""Histories with the same two that are remembered: sessions side by side, and where a turn set out."""
 FEW = 4
 """Messages that an agent's next step adds at most, mostly: its calls, and what they gave."""
 TEXTS = 512
@@ -60,14 +60,14 @@ class Histories:
 
     def __init__(self) -> None:
         self._known: dict[bytes, dict[bytes, Stored]] = {}
-        """By their second messages, the latest last: histories by their digests, the latest last."""
+        """By their first two messages, the latest last: histories by their digests, the latest last."""
 
     def clear(self) -> None:
         self._known.clear()
 
     def look(self, messages: list[Any]) -> Looked:
         try:
-            beginning = hashlib.sha256(marshal.dumps(messages[1:2], _VERSION)).digest()
+            beginning = hashlib.sha256(marshal.dumps(messages[:2], _VERSION)).digest()
             data = memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:]
         except ValueError:  # nested too deeply, or not of JSON's types
             return Looked(None)

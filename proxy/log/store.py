@@ -140,9 +140,7 @@ class Store:
         self._contents.begin()
 
     def _write(self, new: Iterable[rows.Row], secrets: tuple[str, ...]) -> None:
-        if secrets != self._text.secrets:
-            self._text.hide(secrets)
-            self._contents.forget_texts()
+        self._text.secrets = secrets
         for row in new:
             try:
                 self._writers[type(row)](row)

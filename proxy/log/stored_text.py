@@ -14,19 +14,15 @@ _SHORT = 256
 
 
 class StoredText:
-    """Makes texts of values. `secrets` (as `redaction.forms` gives them) are masked in all of them."""
+    """Makes texts of values. `secrets` (as `redaction.forms` gives them) are masked in all of them.
+
+    What was lately made is not made again for a secret that has become known since: it is in the log already.
+    """
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
         self._parameters, self._headers = Texts(), Texts()
         self._short = lru_cache(TEXTS)(self._scrubbed_text)
-
-    def hide(self, secrets: tuple[str, ...]) -> None:
-        """Mask these, and no others, from now on."""
-        self.secrets = secrets
-        self._parameters.clear()
-        self._headers.clear()
-        self._short.cache_clear()
 
     def evidence(self, value: Any) -> str:
         """A JSON value of a conversation, masked and no more."""

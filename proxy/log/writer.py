@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 import time
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -29,8 +29,8 @@ from proxy.log.redaction import PLACEHOLDER, forms
 from proxy.log.rows import Row
 from proxy.log.store import RowError, Store
 
-SECRETS_LIMIT = 256
-"""Secrets looked for in what is written: an agent that sends ever new keys must not slow the log."""
+SECRETS_LIMIT = 128
+"""Agents' keys looked for in whatever is written: one that sends ever new ones must not slow the log."""
 
 __all__ = ["LogError", "LogWriter"]
 
@@ -87,7 +87,8 @@ class LogWriter:
         self._failure: LogError | None = None
         self._lost: LogError | None = None
         self._kept: list[_Call] = []
-        self._secrets: tuple[str, ...] = ()
+        self._secrets: OrderedDict[str, None] = OrderedDict()
+        """The last one used is the last to be forgotten."""
         self._owners: tuple[str, ...] = ()
         self._forms: tuple[str, ...] = ()
         self._checkpoints = Checkpoints(path)
@@ -113,13 +114,17 @@ class LogWriter:
         if not secret or secret.startswith(PLACEHOLDER):
             return
         with self._gate:
+            if secret in self._secrets:
+                self._secrets.move_to_end(secret)
+            if secret in self._owners or (secret in self._secrets and not always):
+                return
             if always:
                 self._owners = (*self._owners, secret)
-                self._forms = forms((*self._owners, *self._secrets))
-            elif secret not in self._secrets[-1:] and secret not in self._owners:
-                others = (known for known in self._secrets if known != secret)
-                self._secrets = (*others, secret)[-SECRETS_LIMIT:]
-                self._forms = forms((*self._owners, *self._secrets))
+            else:
+                self._secrets[secret] = None
+                if len(self._secrets) > SECRETS_LIMIT:
+                    self._secrets.popitem(last=False)
+            self._forms = forms((*self._owners, *self._secrets))
 
     def put(self, *rows: Row) -> None:
         """Hand rows over, without waiting. Raises LogError if the log is closed or has failed for good.

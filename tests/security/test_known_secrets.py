@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from support import logs
 from support.playing import prompt, recording
 
 from proxy.drive.environment import secrets_in
+from proxy.journal import Journal, Origin
 from proxy.log.writer import SECRETS_LIMIT, LogWriter
 from proxy.wire.endpoint import Endpoint
 
@@ -70,3 +73,31 @@ def test_what_a_command_says_is_a_key_is_one(words: tuple[str, ...]) -> None:
 def test_the_proxys_token_in_an_agents_address_is_one_and_other_words_are_none() -> None:
     words = ("agent", "--max-tokens", "100000", "--city", "Berlin-Mitte-10115", "--key")
     assert secrets_in(words, f"http://127.0.0.1:1/t/{OWNERS}/s/a/v1") == (OWNERS,)
+
+
+async def test_a_key_is_masked_in_its_own_answer_however_many_others_came_meanwhile(tmp_path: Path) -> None:
+    ids = map(str, itertools.count())
+    with LogWriter.open(tmp_path / "log.db") as writer:
+        writer.commit_blocking(logs.run())
+        journal = Journal(writer, "r1", lambda: 1.0, lambda: next(ids))
+
+        def asked(key: str) -> str:
+            return journal.received("POST", "/v1/chat/completions", {}, b"", {}, key, Origin())
+
+        exchange = asked(OWNERS)
+        for number in range(SECRETS_LIMIT + 1):
+            asked(f"key-of-an-agent-{number:06}")
+        said = {"choices": [{"message": {"role": "assistant", "content": f"Your key is {OWNERS}."}}]}
+        await writer.commit(journal.given(exchange, said))
+    assert OWNERS.encode() not in b"".join(it.read_bytes() for it in tmp_path.iterdir())
+
+
+def test_the_key_that_was_not_used_for_longest_is_forgotten_first(tmp_path: Path) -> None:
+    keys = [f"key-of-an-agent-{number:06}" for number in range(SECRETS_LIMIT + 1)]
+    with LogWriter.open(tmp_path / "log.db") as writer:
+        for key in (*keys[:-1], keys[0], keys[-1]):
+            writer.hide(key)
+        content = " ".join(keys[:3])
+        writer.commit_blocking(*logs.opened(), logs.start(messages=[{"role": "user", "content": content}]))
+    [(body,)] = logs.query(tmp_path / "log.db", "SELECT body FROM messages")
+    assert json.loads(body)["content"] == f"[masked] {keys[1]} [masked]"
