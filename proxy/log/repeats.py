@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -53,6 +53,8 @@ class Looked:
     known: Stored | None
     beginning: bytes = b""
     data: memoryview | bytes = b""
+    hasher: hashlib._Hash = field(default_factory=hashlib.sha256)
+    """Has taken in the bytes of what is known."""
 
 
 class Histories:
@@ -71,7 +73,7 @@ class Histories:
             data = memoryview(marshal.dumps(messages, _VERSION))[_LIST_HEAD:]
         except ValueError:  # nested too deeply, or not of JSON's types
             return Looked(None)
-        hasher, done, known = hashlib.sha256(), 0, None
+        hasher, done, known, begun = hashlib.sha256(), 0, None, hashlib.sha256()
         for stored in sorted(self._known.get(beginning, {}).values(), key=_size):
             if stored.size > len(data):
                 break
@@ -80,8 +82,8 @@ class Histories:
             # Where the bytes of whole elements end, one ends here: `marshal` writes none so that
             # another begins with it.
             if hasher.digest() == stored.digest:
-                known = stored
-        return Looked(known, beginning, data)
+                known, begun = stored, hasher.copy()
+        return Looked(known, beginning, data, begun)
 
     def remember(self, looked: Looked, messages: list[Any], tips: Sequence[str]) -> None:
         """`tips` are the links of those of the messages that were not known."""
@@ -91,7 +93,7 @@ class Histories:
         if looked.known is not None:
             branches.pop(looked.known.digest, None)
             branches[looked.known.digest] = looked.known
-        for stored in _ends(looked.data, messages, tips):
+        for stored in _ends(looked, messages, tips):
             branches[stored.digest] = stored
         while len(branches) > BRANCHES:
             del branches[next(iter(branches))]
@@ -100,16 +102,16 @@ class Histories:
             del self._known[next(iter(self._known))]
 
 
-def _ends(data: memoryview | bytes, messages: list[Any], tips: Sequence[str]) -> Iterator[Stored]:
+def _ends(looked: Looked, messages: list[Any], tips: Sequence[str]) -> Iterator[Stored]:
     """The histories to know again. A few messages more are an agent's next step, which goes on from there; of
     many, nobody knows where others part from them."""
-    size, ends = len(data), []
+    size, ends = len(looked.data), []
     for back in range(min(BRANCHES, len(tips)) if len(tips) > FEW else len(tips[-1:])):
         ends.append((size, len(messages) - back, tips[-1 - back]))
         size -= len(marshal.dumps(messages[-1 - back], _VERSION))
-    hasher, done = hashlib.sha256(), 0
+    hasher, done = looked.hasher, looked.known.size if looked.known else 0
     for size, count, tip in reversed(ends):
-        hasher.update(data[done:size])
+        hasher.update(looked.data[done:size])
         done = size
         yield Stored(size, hasher.digest(), count, tip)
 
