@@ -87,6 +87,9 @@ DEFINITIONS: Definitions = {
     ),
 }
 
+_SORTED = json.JSONEncoder(sort_keys=True)
+"""To make one costs more than what it writes of a call."""
+
 CallKey = tuple[str, str]
 """A tool's name and arguments, written in one way."""
 
@@ -136,7 +139,7 @@ def call_key(name: str, arguments: Any) -> CallKey:
     try:
         value = parse_arguments("" if arguments is None else arguments)
         if value is not None:
-            return name, json.dumps(_by_value(value), sort_keys=True)
+            return name, _SORTED.encode(_by_value(value))
     except RecursionError:
         pass  # too deep to be written again: compared as it came
     return name, str(arguments)
@@ -207,7 +210,8 @@ def scored_pairs(
 def _redundant_figures(pairs: Sequence[tuple[Trajectory, SessionScore]]) -> list[Figure]:
     whole = [trajectory for trajectory, score in pairs if is_whole(score)]
     redundant = sum(len(redundant_calls(trajectory)) for trajectory in whole)
-    calls = sum(len(calls_made(trajectory)) for trajectory in whole)
+    replies = (reply for trajectory in whole for played in trajectory.tasks for reply in played.replies)
+    calls = sum(len(reply.calls) for reply in replies)
     return [
         total(REDUNDANT, redundant, len(whole)),
         mean(REDUNDANT_EACH, redundant, len(whole)),
