@@ -53,9 +53,10 @@ SCENARIOS = 8
 LEAVES, FAILURES = 0.01, 0.005
 A_TURN = 2.75
 """Exchanges of a turn: the agent's, and one or two with the provider."""
-GROWTH, GROWTH_MB, GROWTH_FILES, WAL_MB = 1.03, 6.0, 16, 64.0
+GROWTH, GROWTH_MB, GROWTH_FILES, WAL_MB = 1.03, 6.0, 16, 128.0
 """How much more the proxy may have in the last quarter than in the second: resident memory (factor and MB),
-open files; and how long the write-ahead log may be."""
+open files; and how long the write-ahead log may be, of which 67 MB are kept once a reader that stayed in one
+state of the log, as `tail` does when it begins, has made it so long."""
 
 
 class Day:
