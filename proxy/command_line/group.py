@@ -19,6 +19,8 @@ from proxy.command_line.usage_cli import in_one_line
 from scenarios.text import visible
 
 INTERRUPTED = 130
+WORDS = f"{__name__}.words"
+"""Where a context has what the program was called with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,18 @@ class LazyGroup(click.Group):
         _prepare_output()
         return super().main(*args, **settings)
 
-    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *more: Any, **settings: Any
+    ) -> click.Context:
+        words = list(args)
         try:
-            return super().make_context(*args, **settings)
+            context = super().make_context(info_name, args, *more, **settings)
         except click.UsageError as error:
             raise in_one_line(error) from error
+        context.meta.setdefault(WORDS, words)
+        return context
 
     def invoke(self, ctx: click.Context) -> Any:
-        words = [*ctx._protected_args, *ctx.args]
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -86,10 +92,14 @@ class LazyGroup(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            damage = None if ctx.params["debug"] else ctx.obj.damage(words)
+            damage = None if ctx.params["debug"] else ctx.obj.damage(self._command(ctx.meta[WORDS]))
             if damage is not None:
                 raise Damaged(visible(damage)) from error
             raise
+
+    def _command(self, words: list[str]) -> list[str]:
+        """Without the options of the program itself."""
+        return words[next((place for place, word in enumerate(words) if word in self.table), 0) :]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
