@@ -40,12 +40,9 @@ class Graph:
 
     @property
     def name(self) -> str:
-        shape = (
-            f"{self.calls} calls"
-            if len(self.layers) == 1
-            else f"layers of {', '.join(map(str, self.layers))}"
-        )
-        return f"{shape}, one tool" if self.one_tool else shape
+        if len(self.layers) > 1:
+            return f"layers of {', '.join(map(str, self.layers))}"
+        return f"{self.calls} of one tool" if self.one_tool else str(self.calls)
 
     @property
     def paths(self) -> int:

@@ -142,7 +142,11 @@ class _Passing:
                     # The clock may be set back meanwhile.
                     self._first = max(0.0, self._journal.now() - self._began)
                 if not held and self._reader.goes_on_after(chunk):
-                    await self._pass(chunk, await _begun(request, response))
+                    # The agent need not wait for it to be read, which takes longer than passing it on.
+                    try:
+                        await (await _begun(request, response)).write(chunk)
+                    finally:
+                        self._reader.feed(chunk)
                     continue
                 self._reader.feed(chunk)
                 if held:
@@ -155,13 +159,6 @@ class _Passing:
         except ProviderFailure as exc:
             return exc.failure, b""
         return None, held
-
-    async def _pass(self, chunk: bytes, response: web.StreamResponse) -> None:
-        """The agent need not wait for a chunk to be read, which takes longer than passing it on."""
-        try:
-            await response.write(chunk)
-        finally:
-            self._reader.feed(chunk)
 
     def _finish(self, cut: Failure | None, *, gone: bool = False) -> ExchangeFinish:
         self._journal.ending(self._id)

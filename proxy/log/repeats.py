@@ -12,11 +12,16 @@ from __future__ import annotations
 import hashlib
 import marshal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
 
+import orjson
+
 _VERSION = 2
+_MARSHALLED = b"\xff"
+"""What no JSON begins with."""
 _LIST_HEAD = 5
 """Bytes before a list's first element: the type, and how many there are."""
 
@@ -127,7 +132,7 @@ class Texts:
 
     def made(self, value: Any, make: Callable[[Any], _Result]) -> _Result:
         try:
-            data = marshal.dumps(value, _VERSION)
+            data = _told_apart(value)
         except ValueError:  # nested too deeply, or not of JSON's types
             return make(value)
         key = (len(data), data[:END], data[-END:])
@@ -141,3 +146,12 @@ class Texts:
                 del self._known[next(iter(self._known))]
             self._known[key] = (data, result)
         return result
+
+
+def _told_apart(value: Any) -> bytes:
+    """Bytes that no other value has. orjson is three times as fast as `marshal`, but makes null of NaN."""
+    with suppress(orjson.JSONEncodeError):
+        data = orjson.dumps(value)
+        if b"null" not in data:
+            return data
+    return _MARSHALLED + marshal.dumps(value, _VERSION)
