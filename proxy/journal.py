@@ -73,7 +73,7 @@ class Journal:
         secrets: Sequence[str] = (),
     ) -> str:
         """A request of an agent has arrived, with these `secrets` in it; returns the exchange's id."""
-        hidden = (*secrets, *((key,) if key else ()))
+        hidden = tuple(dict.fromkeys((*secrets, key) if key else secrets))
         return self._start("agent", method, path, headers, raw, body, key, origin, changes, hidden)
 
     def sent(

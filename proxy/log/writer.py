@@ -114,12 +114,13 @@ class LogWriter:
         if not secret or secret.startswith(PLACEHOLDER):
             return
         with self._gate:
-            if secret in self._secrets:
-                self._secrets.move_to_end(secret)
-            if secret in self._owners or (secret in self._secrets and not always):
+            if secret in self._owners:
                 return
             if always:
                 self._owners = (*self._owners, secret)
+            elif secret in self._secrets:
+                self._secrets.move_to_end(secret)
+                return
             else:
                 self._secrets[secret] = None
                 if len(self._secrets) > SECRETS_LIMIT:
