@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -36,6 +37,20 @@ def full_disk(pid: int = 0) -> Iterator[None]:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@contextmanager
+def made_immutable(log: Path) -> Iterator[None]:
+    """The log's files take no more bytes, though they are open already: as on a disk made read-only."""
+    files = [str(file) for file in (log, log.with_name(log.name + "-wal"))]
+    try:
+        subprocess.run(["chattr", "+i", *files], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file can be made immutable here: that takes root, chattr and a file system with it")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", *files], check=True, capture_output=True)
+
+
 def ends(front: Front, side: str) -> list[tuple[str, str | None, int | None]]:
     return [(it["finish_state"], it["error_type"], it["status"]) for it in front.proxy.exchanges(side)]
 
@@ -53,13 +68,16 @@ on_linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way t
 
 
 @on_linux
+@pytest.mark.parametrize("fault", ["full", "read-only"])
 @pytest.mark.parametrize("mode", MODES)
-async def test_on_a_full_disk_nothing_passes_and_with_room_all_goes_on(mode: Mode, tmp_path: Path) -> None:
+async def test_on_a_full_or_read_only_disk_nothing_passes_and_then_all_goes_on(
+    mode: Mode, fault: str, tmp_path: Path
+) -> None:
     """The first request shows that the log cannot be written; its provider may be asked by then."""
     async with saying() as wire, fronted(mode, tmp_path, wire.url) as front:
         assert (await front.ask(1)).text == "Hi."
         await delivered(front)
-        with full_disk():
+        with full_disk() if fault == "full" else made_immutable(front.proxy.log):
             for _ in range(3):
                 told = await front.ask(2)
                 assert (told.status, told.error["code"], told.headers["x-should-retry"]) == (
