@@ -8,6 +8,7 @@ import re
 import resource
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -37,18 +38,48 @@ def full_disk(pid: int = 0) -> Iterator[None]:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
 
+def immutable(on: bool, *files: Path) -> None:
+    """As on a disk made read-only, or no longer; OSError or CalledProcessError where that cannot be done."""
+    subprocess.run(["chattr", "+i" if on else "-i", *map(str, files)], check=True, capture_output=True)
+
+
 @contextmanager
-def made_immutable(log: Path) -> Iterator[None]:
-    """The log's files take no more bytes, though they are open already: as on a disk made read-only."""
-    files = [str(file) for file in (log, log.with_name(log.name + "-wal"))]
-    try:
-        subprocess.run(["chattr", "+i", *files], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no file can be made immutable here: that takes root, chattr and a file system with it")
+def read_only(log: Path) -> Iterator[None]:
+    """The log's files take no more bytes, though they are open already."""
+    files = (log, log.with_name(log.name + "-wal"))
+    immutable(True, *files)
     try:
         yield
     finally:
-        subprocess.run(["chattr", "-i", *files], check=True, capture_output=True)
+        immutable(False, *files)
+
+
+def can_be_read_only(folder: Path) -> bool:
+    """Whether an open file of a folder can be made immutable, which root cannot on a tmpfs, for example."""
+    with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
+        try:
+            immutable(True, Path(file.name))
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        try:
+            file.write(b"taken")
+        except OSError:
+            return True
+        finally:
+            immutable(False, Path(file.name))
+    return False
+
+
+@pytest.fixture
+def disk(fault: str, tmp_path: Path) -> Iterator[Path]:
+    """A folder for the log whose disk can have the fault."""
+    if fault == "full" or can_be_read_only(tmp_path):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as elsewhere:
+        if not can_be_read_only(Path(elsewhere)):
+            pytest.skip("no file can be made immutable here")
+        yield Path(elsewhere)
 
 
 def ends(front: Front, side: str) -> list[tuple[str, str | None, int | None]]:
@@ -71,13 +102,13 @@ on_linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way t
 @pytest.mark.parametrize("fault", ["full", "read-only"])
 @pytest.mark.parametrize("mode", MODES)
 async def test_on_a_full_or_read_only_disk_nothing_passes_and_then_all_goes_on(
-    mode: Mode, fault: str, tmp_path: Path
+    mode: Mode, fault: str, disk: Path
 ) -> None:
     """The first request shows that the log cannot be written; its provider may be asked by then."""
-    async with saying() as wire, fronted(mode, tmp_path, wire.url) as front:
+    async with saying() as wire, fronted(mode, disk, wire.url) as front:
         assert (await front.ask(1)).text == "Hi."
         await delivered(front)
-        with full_disk() if fault == "full" else made_immutable(front.proxy.log):
+        with full_disk() if fault == "full" else read_only(front.proxy.log):
             for _ in range(3):
                 told = await front.ask(2)
                 assert (told.status, told.error["code"], told.headers["x-should-retry"]) == (
@@ -97,7 +128,7 @@ async def test_on_a_full_or_read_only_disk_nothing_passes_and_then_all_goes_on(
             steps = front.proxy.rows("SELECT turn FROM steps ORDER BY seq")
             assert [row["turn"] for row in steps] == [1, 2]
     for command in ("tail", "score") if mode == "play" else ("tail",):
-        commands.printed_in(tmp_path, command, front.proxy.log)
+        commands.printed_in(disk, command, front.proxy.log)
 
 
 @on_linux
