@@ -54,6 +54,7 @@ def version_of(connection: sqlite3.Connection) -> int | None:
 
     So is one in which a view or a virtual table has the name of a table of ours: it could do whatever
     its maker likes to who reads it. Nothing that the schema holds may call what is not harmless.
+    Raises sqlite3.Error, also for a log that does not say its version.
     """
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}")
@@ -65,7 +66,12 @@ def version_of(connection: sqlite3.Connection) -> int | None:
     if [row[1] for row in connection.execute("PRAGMA table_info(meta)")] != ["key", "value"]:
         return None
     meta = dict(tuple(row) for row in connection.execute("SELECT key, value FROM meta"))
-    return int(meta["schema_version"]) if meta.get("application") == APPLICATION else None
+    if meta.get("application") != APPLICATION:
+        return None
+    version = meta.get("schema_version")
+    if not isinstance(version, int):
+        raise sqlite3.DatabaseError("its meta has no schema_version")
+    return version
 
 
 def bring_up_to_date(connection: sqlite3.Connection, now: Callable[[], float]) -> None:

@@ -74,6 +74,28 @@ def test_a_command_that_cannot_read_a_damaged_log_says_so_in_one_line(
         assert str(path) in error_line(done, done.exit_code)
 
 
+READERS = [("score",), ("tail",), ("log", "info"), ("log", "migrate"), ("log", "vacuum")]
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE meta SET key = NULL WHERE key = 'schema_version'",
+        "UPDATE meta SET value = 'new' WHERE key = 'schema_version'",
+    ],
+)
+def test_a_log_that_does_not_say_its_version_is_left_alone(
+    path: Path, words: tuple[str, ...], sql: str
+) -> None:
+    spoil(path, sql)
+    before = path.read_bytes()
+    line = error_line(run(*words, path), 2)
+    assert str(path) in line
+    assert "meta has no schema_version" in line
+    assert path.read_bytes() == before
+
+
 def test_the_line_says_what_is_wrong_and_the_traceback_is_there_for_who_asks(path: Path) -> None:
     spoil(path, "UPDATE turns SET text = x'00ff' WHERE turn = 1 AND session_id = 's1'")
     line = error_line(run("tail", path), 2)
