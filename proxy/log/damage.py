@@ -12,8 +12,13 @@ from pathlib import Path
 
 from proxy.log.migrations import MIGRATIONS
 
-META = ("application", "created_at", "seq", "answer_dictionary")
-"""What `meta` has in a log of the present schema."""
+META = {
+    "application": (str,),
+    "created_at": (float, int),
+    "seq": (int,),
+    "answer_dictionary": (str,),
+}
+"""What `meta` has in a log of the present schema: its columns are not declared to hold anything."""
 
 MAGIC = b"SQLite format 3\x00"
 
@@ -61,7 +66,7 @@ def _found(connection: sqlite3.Connection) -> Iterator[str]:
             yield said
     told = dict(connection.execute("SELECT key, value FROM meta"))
     if str(told.get("schema_version")) == str(len(MIGRATIONS)):
-        yield from (f"meta has no {key}" for key in META if told.get(key) is None)
+        yield from (f"meta has no {key}" for key, kinds in META.items() if type(told.get(key)) not in kinds)
     for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         columns = connection.execute(f"PRAGMA table_info('{table}')").fetchall()
         keys = [column[1] for column in columns if column[5]]

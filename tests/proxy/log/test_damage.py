@@ -33,10 +33,13 @@ SPOILT = [
     ("UPDATE steps SET nodes = '{}' WHERE task = 0 AND step = 0 AND session_id = 's1'", "steps.nodes", "s1"),
     ("UPDATE exchanges SET changes = '[' WHERE id = 'p2'", "exchanges.changes", "['p2']"),
     ("DELETE FROM meta WHERE key = 'answer_dictionary'", "meta", "answer_dictionary"),
+    ("UPDATE meta SET value = 0 WHERE key = 'answer_dictionary'", "meta", "answer_dictionary"),
+    ("UPDATE meta SET value = 'soon' WHERE key = 'created_at'", "meta", "created_at"),
+    ("UPDATE meta SET value = NULL WHERE key = 'seq'", "meta", "seq"),
 ]
 
 
-@pytest.mark.parametrize(("sql", "column", "row"), SPOILT, ids=[column for _, column, _ in SPOILT])
+@pytest.mark.parametrize(("sql", "column", "row"), SPOILT, ids=[" ".join(it[1:]) for it in SPOILT])
 def test_a_cell_that_no_proxy_writes_is_named_with_its_row(
     path: Path, sql: str, column: str, row: str
 ) -> None:
