@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from scenarios.text import is_plain, spelt, visible, width
 
@@ -148,8 +148,14 @@ def count(number: int) -> str:
 
 
 def moment(at: float, zone: tzinfo | None = None) -> datetime:
-    """Unix seconds as a time of day in `zone`; None is the local one."""
-    return datetime.fromtimestamp(at, zone).astimezone(zone)
+    """Unix seconds as a time of day in `zone`; None is the local one.
+
+    What no calendar has, as a damaged log may, becomes the nearest end of the calendar.
+    """
+    try:
+        return datetime.fromtimestamp(at, zone).astimezone(zone)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.min if at < 0 else datetime.max).replace(microsecond=0, tzinfo=zone or UTC)
 
 
 def parse_since(text: str, now: float) -> float:

@@ -72,8 +72,11 @@ def quantity(figure: Figure, unit: Unit, currency: str | None = None) -> str:
 
 
 def moment(seconds: float) -> str:
-    """Unix seconds as UTC, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """Unix seconds as UTC, to the second; as they are where no calendar has them."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s"
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -49,7 +49,12 @@ class Bench:
         """None where the connection was cut, as it is where an answer cannot be whole."""
         try:
             return await self.proxy.send(
-                "POST", path, data=body, headers={"Content-Type": "application/json"}
+                "POST",
+                path,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                # Recorded, a redirect is passed on: to follow it would be another request.
+                allow_redirects=False,
             )
         except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
             return None

@@ -112,5 +112,10 @@ def test_a_moment_is_told_in_utc() -> None:
     assert moment(86_400.9) == "1970-01-02 00:00:00 UTC"
 
 
+def test_a_moment_that_no_calendar_has_is_told_in_seconds() -> None:
+    assert moment(253_402_300_799) == "9999-12-31 23:59:59 UTC"
+    assert [moment(at) for at in (1e12, -1e300, float("inf"))] == ["1e+12 s", "-1e+300 s", "inf s"]
+
+
 def test_names_become_words() -> None:
     assert (worded("lost_turn"), worded("correct_after_errors")) == ("Lost turn", "Correct after errors")

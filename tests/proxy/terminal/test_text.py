@@ -157,6 +157,13 @@ def test_an_iso_time_is_local_unless_it_says_otherwise() -> None:
     assert moment(there, timezone(timedelta(hours=2))).hour == 16
 
 
+@pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=-12))])
+def test_a_moment_that_no_calendar_has_is_the_nearest_that_one_has(zone: tzinfo | None) -> None:
+    last = [moment(at, zone).replace(tzinfo=None) for at in (253_402_300_800 + 86_400, 1e300, float("inf"))]
+    assert last == [datetime(9999, 12, 31, 23, 59, 59)] * 3
+    assert moment(-1e300, zone).replace(tzinfo=None) == datetime(1, 1, 1)
+
+
 @pytest.mark.parametrize("text", ["", "10", "ten minutes", "5w", "2026-13-01", "-5m"])
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ValueError, match=r"10m.*ISO time such as 2026"):
