@@ -54,7 +54,7 @@ def version_of(connection: sqlite3.Connection) -> int | None:
 
     So is one in which a view or a virtual table has the name of a table of ours: it could do whatever
     its maker likes to who reads it. Nothing that the schema holds may call what is not harmless.
-    Raises sqlite3.Error, also for a log that does not say its version.
+    Raises sqlite3.Error, also for a log whose version is no number.
     """
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {pragma}")
@@ -70,7 +70,7 @@ def version_of(connection: sqlite3.Connection) -> int | None:
         return None
     version = meta.get("schema_version")
     if not isinstance(version, int):
-        raise sqlite3.DatabaseError("its meta has no schema_version")
+        raise sqlite3.DatabaseError("the schema_version in its meta is no number")
     return version
 
 

@@ -83,7 +83,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise LogError(f"{path}: is a SQLite database, but not a log of {APPLICATION}")
     version = meta.get("schema_version")
     if not isinstance(version, int):
-        raise LogError(f"{path}: is damaged: its meta has no schema_version; use a copy of the log")
+        raise TypeError("the schema_version in its meta is no number")
     if version < SCHEMA_VERSION:
         raise LogError(f"{path}: is from an older version: run `wildproxy log migrate {path}`")
     if version > SCHEMA_VERSION:

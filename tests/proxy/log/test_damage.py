@@ -95,7 +95,7 @@ def test_a_log_that_does_not_say_its_version_is_left_alone(
     before = path.read_bytes()
     line = error_line(run(*words, path), 2)
     assert str(path) in line
-    assert "meta has no schema_version" in line
+    assert "the schema_version in its meta is no number" in line
     assert path.read_bytes() == before
 
 
