@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -85,15 +86,26 @@ class Agents:
             # Nothing passes unrecorded; and this tries whether the log can be written again.
             await self._journal.log.commit()
         try:
-            return await self._route(visit)
-        except ApiError as exc:
-            await self._refuse(visit, exc)
-            raise
+            return await self._answer(visit)
         except LogError:
             if visit.exchange_id is not None:
                 self._journal.log.put(self._journal.unrecorded(visit.exchange_id))
             raise
-        except web.HTTPException:
+        except (ConnectionError, asyncio.CancelledError) as exc:
+            if visit.exchange_id is not None and self._journal.is_open(visit.exchange_id):
+                self._journal.log.put(self._journal.left(visit.exchange_id))
+            if isinstance(exc, asyncio.CancelledError):
+                raise
+            return web.Response()  # to nobody
+
+    async def _answer(self, visit: Visit) -> web.StreamResponse:
+        """Raises LogError, and ConnectionError if the agent has left."""
+        try:
+            return await self._route(visit)
+        except ApiError as exc:
+            await self._refuse(visit, exc)
+            raise
+        except (web.HTTPException, LogError, ConnectionError):
             raise
         except Exception as exc:
             _log.exception("a request could not be served: this is a fault of the proxy")

@@ -60,12 +60,15 @@ class Connections:
         self._idle[connection] = None
         if len(self._all) > self._most:
             # The first is the one that has been idle for longest; not the new one, if there is another.
-            next(iter(self._idle)).close()
+            oldest = next(iter(self._idle))
+            oldest.close()
+            # That it is lost is heard later, and until then more may come.
+            self.lost(oldest)
 
-    def lost(self, connection: _Connection, transport: asyncio.BaseTransport | None) -> None:
+    def lost(self, connection: _Connection) -> None:
         self._idle.pop(connection, None)
-        if transport is not None:
-            self._all.pop(transport, None)
+        if connection.transport is not None:
+            self._all.pop(connection.transport, None)
 
     async def serve(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answers a request, as a middleware does."""
@@ -90,7 +93,7 @@ class _Connection(asyncio.Protocol):
         self._connections = connections
         self._inner = inner
         self._serving = False
-        self._transport: asyncio.BaseTransport | None = None
+        self.transport: asyncio.BaseTransport | None = None
         self._deadline: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
@@ -101,11 +104,11 @@ class _Connection(asyncio.Protocol):
         self._serving = False
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        if self.transport is not None:
+            self.transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.is_open, self._transport = True, transport
+        self.is_open, self.transport = True, transport
         self._set_deadline()
         self._inner.connection_made(transport)
         self._connections.made(self, transport)
@@ -127,7 +130,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         self._forget_deadline()
-        self._connections.lost(self, self._transport)
+        self._connections.lost(self)
         self._inner.connection_lost(exc)
 
     def _set_deadline(self) -> None:

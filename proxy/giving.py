@@ -33,16 +33,24 @@ class Giving:
         self._asked = asked
         self._dialect = dialect
         self._connection = connection
-        self._recorded = False
 
     async def run(self) -> web.StreamResponse:
+        try:
+            return await self._answer()
+        except LogError:
+            self._player.deliveries.fail(self._asked.claim.turn, 503)
+            if self._connection.begun is None:
+                raise
+            self._journal.log.put(self._journal.unrecorded(self._asked.exchange_id))
+            return self._connection.fail(web.Response(status=503))
+
+    async def _answer(self) -> web.StreamResponse:
         exchange_id, turn = self._asked.exchange_id, self._asked.claim.turn
         player, connection = self._player, self._connection
         try:
             outcome = await connection.wait(asyncio.ensure_future(player.answer(self._asked)))
             completion = self._dialect.given(outcome, exchange_id, f"{player.row.id} {turn}")
             player.gave(read_message(completion))
-            self._recorded = True
             await self._journal.log.commit(self._journal.given(exchange_id, completion))
             self._dialect.released(completion, player.row.id)
             response = await connection.write(self._dialect.rendered(completion))
@@ -59,18 +67,6 @@ class Giving:
             return response
         except ApiError as exc:
             return await self._fail(error_response(exc), "proxy_error", exc.code or exc.type, exc.message)
-        except LogError:
-            player.deliveries.fail(turn, 503)
-            if connection.begun is None:
-                raise
-            self._journal.log.put(self._journal.unrecorded(exchange_id))
-            return connection.fail(web.Response(status=503))
-        except (ConnectionError, asyncio.CancelledError) as exc:
-            if not self._recorded:
-                self._journal.log.put(self._journal.left(exchange_id))
-            if isinstance(exc, asyncio.CancelledError):
-                raise
-            return connection.begun or web.Response()
 
     async def _fail(
         self, response: web.Response, state: str, kind: str | None, error: str
@@ -79,6 +75,5 @@ class Giving:
         row = self._journal.failed(
             self._asked.exchange_id, state, status=status, error_type=kind or str(status), error=error
         )
-        self._recorded = True
         await self._journal.log.commit(row)
         return self._connection.fail(response)

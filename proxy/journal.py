@@ -50,15 +50,19 @@ class Origin:
 
 
 class Journal:
-    """The proxy's side of the log. `now` gives Unix seconds, `new_id` a fresh exchange id."""
+    """The proxy's side of the log. `now` gives Unix seconds, `new_id` a fresh exchange id.
+
+    The methods that give an exchange's last row (`answered`, `given`, `told`, `failed`, `unrecorded`,
+    `left`) are for the moment at which it is handed over: they hide once more what may not be in it.
+    """
 
     def __init__(self, log: Log, run_id: str, now: Callable[[], float], new_id: Callable[[], str]) -> None:
         self.log = log
         self.run_id = run_id
         self.now = now
         self.new_id = new_id
-        self._secrets: dict[str, tuple[str, ...]] = {}
-        """Of exchanges under way: what may not be in the rows that end them, however many keys came since."""
+        self._open: dict[str, tuple[str, ...]] = {}
+        """Exchanges without a last row, and what may not be in that, however many keys came since."""
 
     def received(
         self,
@@ -97,9 +101,8 @@ class Journal:
         secrets: tuple[str, ...],
     ) -> str:
         exchange_id = self.new_id()
-        if secrets:
-            self._secrets[exchange_id] = secrets
-            self._hide(secrets)
+        self._open[exchange_id] = secrets
+        self._hide(secrets)
         fields = body if isinstance(body, dict) else {}
         messages, model = fields.get("messages"), fields.get("model")
         self.log.put(
@@ -132,9 +135,13 @@ class Journal:
         for secret in secrets:
             self.log.hide(secret)
 
+    def is_open(self, exchange_id: str) -> bool:
+        """Whether an exchange has no last row yet."""
+        return exchange_id in self._open
+
     def ending(self, exchange_id: str) -> None:
         """To be called before an exchange's last row is handed over: its secrets are hidden in that too."""
-        self._hide(self._secrets.pop(exchange_id, ()))
+        self._hide(self._open.pop(exchange_id, ()))
 
     def answered(self, exchange_id: str, answer: Answer) -> ExchangeFinish:
         """The row that ends a provider exchange."""

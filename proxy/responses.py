@@ -147,7 +147,6 @@ class ResponsesApi:
         key: str | None,
     ) -> web.StreamResponse:
         """Answers a call on the side with what the provider says to `body`, its chat request."""
-        recorded = False
         try:
             asking = self._provider.complete(
                 body, key=key, headers=dict(request.headers), query=request.rel_url.raw_query_string
@@ -156,7 +155,6 @@ class ResponsesApi:
             if answer.response is not None:
                 outcome = Outcome(answer.response)
                 answer = replace(answer, response=asked.dialect.given(outcome, exchange_id, exchange_id))
-            recorded = True
             await self._journal.log.commit(self._journal.answered(exchange_id, answer))
             if answer.response is None:
                 failure = failure_response(answer, answer.error or answer.finish_state, again=True)
@@ -170,12 +168,6 @@ class ResponsesApi:
                 raise
             self._journal.log.put(self._journal.unrecorded(exchange_id))
             return connection.fail(web.Response(status=503))
-        except (ConnectionError, asyncio.CancelledError) as exc:
-            if not recorded:
-                self._journal.log.put(self._journal.left(exchange_id))
-            if isinstance(exc, asyncio.CancelledError):
-                raise
-            return connection.begun or web.Response()
 
 
 def wants_stream(request: web.Request) -> bool:

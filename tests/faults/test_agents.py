@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
-from support import scenes
-from support.playing import Body, prompt, serving, soon, until
+from support import commands, scenes
+from support.playing import Body, prompt, rows, serving, soon, until
 from support.wires import FULL, MODES, Front, Mode, fronted, saying, traced
 from yarl import URL
 
@@ -226,6 +227,19 @@ async def test_beyond_the_limit_the_connection_that_was_idle_for_longest_is_clos
                 writer.close()
 
 
+async def test_the_limit_of_connections_holds_for_those_that_come_at_once(tmp_path: Path) -> None:
+    limits = Limits(connections=5)
+    async with saying() as wire, fronted("play", tmp_path, wire.url, limits=limits) as front:
+        url = URL(front.proxy.url)
+        idle = await asyncio.gather(*(asyncio.open_connection(url.host, url.port) for _ in range(100)))
+        try:
+            await until(lambda: sum(not reader.at_eof() for reader, _ in idle) <= 5)
+            assert (await front.ask()).text == "Hi."
+        finally:
+            for _, writer in idle:
+                writer.close()
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_requests_sent_at_once_on_one_connection_are_answered_in_order(
     mode: Mode, tmp_path: Path
@@ -426,3 +440,26 @@ async def test_any_value_in_place_of_any_other_is_served_or_refused(
         await until(lambda: not any(it["finish_state"] == "pending" for it in proxy.exchanges()))
         if wire_format != "mcp":
             assert (await proxy.chat("chat", 1)).text == "Hi."
+
+
+async def test_an_agent_that_leaves_a_response_it_asks_for_again_is_no_fault_of_the_proxy(
+    tmp_path: Path,
+) -> None:
+    file, log = scenes.write(tmp_path, scenes.chat("chat", 1)), tmp_path / "log.db"
+    serve = ("serve", "--scenarios", file, "--provider", "sim:oracle", "--log", log, "--port", 0)
+    async with commands.process(*serve) as process, aiohttp.ClientSession() as http:
+        asked = {"model": "m", "input": "[[next-user-turn 1]]"}
+        async with http.post(f"{process.url}/s/chat/v1/responses", json=asked) as response:
+            path = f"/s/chat/v1/responses/{(await response.json())['id']}"
+        url = URL(process.url)
+        for delay in range(40):
+            _, writer = await asyncio.open_connection(url.host, url.port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            await asyncio.sleep(delay / 10_000)
+            writer.transport.abort()
+        async with http.get(process.url + path) as response:
+            assert response.status == 200
+        assert await process.stop() == 0
+        assert process.errors is not None
+        assert b"fault of the proxy" not in await process.errors
+    assert rows(log, "SELECT * FROM exchanges WHERE finish_state = 'pending'") == []

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import pytest
 from support import commands
-from support.playing import soon, until
+from support.playing import prompt, soon, until
 from support.wires import MODES, Front, Mode, fronted, saying
 
 from proxy.log.errors import LogError
@@ -157,6 +157,43 @@ async def test_an_answer_that_cannot_be_recorded_is_not_given_and_a_turn_not_pla
         if mode == "play":
             assert ends(front, "provider") == [OK]
             assert len(front.proxy.rows("SELECT * FROM steps")) == 1
+
+
+@on_linux
+async def test_a_refusal_that_cannot_be_recorded_is_an_unrecorded_request(tmp_path: Path) -> None:
+    async with saying() as wire, fronted("play", tmp_path, wire.url) as front:
+        with full_disk():
+            told = await front.ask(1, n=2)
+            assert (told.status, told.error["code"]) == (503, "log_failed")
+        assert (await front.ask(1)).text == "Hi."
+        assert ends(front, "agent") == [UNRECORDED, OK]
+
+
+@on_linux
+async def test_a_provider_failure_that_cannot_be_recorded_breaks_a_stream_that_has_begun(
+    provider: Any, tmp_path: Path
+) -> None:
+    async with fronted("play", tmp_path, provider.url, keep_alive=0.01) as front:
+        waits = asyncio.Event()
+        with ExitStack() as disk:
+
+            async def fail(request: Any) -> Any:
+                await waits.wait()
+                disk.enter_context(full_disk())
+                return provider.as_json({"error": {"message": "no"}}, 400)
+
+            provider.script(fail)
+            async with front.proxy.http.post(front.url, json=prompt(1, stream=True)) as response:
+                assert (await response.content.readline()) == b": waiting for the provider\n"
+                waits.set()
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    while line := await soon(response.content.readline()):
+                        assert line == b": waiting for the provider\n"
+        # What it could not be told in a stream that had begun.
+        assert (await front.ask(1)).status == 400
+        provider.reply("Hello.")
+        assert (await front.ask(1)).text == "Hello."
+        assert ends(front, "agent") == [UNRECORDED, ("provider_error", "400", 400), OK]
 
 
 @on_linux
