@@ -21,6 +21,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from proxy.limits import LIMITS, shown
+from proxy.log.redaction import MASK
 from proxy.provider_errors import READ_ERRORS, AnswerTooLong, explain
 from proxy.provider_reply import DONE_GRACE, Answer, Reply, headers_of
 from proxy.wire.answer import Failure
@@ -244,5 +245,5 @@ class Provider:
         """`text` without this provider's secrets and without `key`."""
         for secret in (*self._secrets, key or ""):
             if len(secret) >= _SECRET_LENGTH:
-                text = text.replace(secret, "[key]")
+                text = text.replace(secret, MASK)
         return text

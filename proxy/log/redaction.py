@@ -101,10 +101,14 @@ def key_hash(secret: str) -> str:
     return hashlib.sha256(data).hexdigest()[:12]
 
 
+_LONGEST_WORD = 20
+"""So many letters are no word that somebody gives in place of a key."""
+
+
 @lru_cache(maxsize=1024)
 def is_maskable(secret: str) -> bool:
     """Whether `secret` can be masked in evidence: not ours, and not a word such as `unused`."""
-    if secret.startswith(PLACEHOLDER) or secret.isalpha():
+    if secret.startswith(PLACEHOLDER) or (secret.isalpha() and len(secret) < _LONGEST_WORD):
         return False
     mixed = any(char.isdigit() for char in secret) and any(char.isalpha() for char in secret)
     # A date or a number can be eight digits, and so can a key of no use.

@@ -204,7 +204,7 @@ def parse_json(data: bytes | bytearray | str) -> Any:
 
 def one_line(text: str, limit: int = _MAX_ERROR) -> str:
     """Foreign text fit for a log line: no control characters, nothing like a key, not long."""
-    return clip(_KEY.sub("[key]", _CONTROL.sub(" ", text).strip()), limit)
+    return clip(_KEY.sub("[masked]", _CONTROL.sub(" ", text).strip()), limit)
 
 
 def _body_fault(raw: bytes, body: Any, chat: bool) -> Failure | None:

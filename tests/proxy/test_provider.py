@@ -189,7 +189,7 @@ async def test_user_and_query_of_the_base_url_are_sent_but_not_shown(provider: A
     assert (request.path, request.query) == ("/v1/chat/completions", "api-key=hidden-query")
     assert request.headers["Authorization"] == "Basic bWU6aGlkZGVuLXdvcmQ="
     assert client.display_url == provider.url
-    assert answer.error == "HTTP 401: bad key [key], [key]"
+    assert answer.error == "HTTP 401: bad key [masked], [masked]"
 
 
 def test_a_key_that_cannot_be_a_key_is_refused_without_showing_it():
@@ -226,7 +226,7 @@ async def test_keys_in_error_texts_are_hidden(provider: Any):
     async with Provider(provider.url) as client:
         provider.fail(401, "bad key agents-own-key")
         answer = await client.complete(ASK, key="agents-own-key")
-    assert answer.error == "HTTP 401: bad key [key]"
+    assert answer.error == "HTTP 401: bad key [masked]"
 
 
 async def test_a_redirect_is_not_followed(provider: Any, client: Provider):

@@ -121,6 +121,11 @@ def test_evidence_is_not_changed_for_words_that_people_give_as_keys(word: str) -
     assert mask(f"about {word} here", forms([word])) == f"about {word} here"
 
 
+@pytest.mark.parametrize("key", ["QWERTYuiopASDFGHjklzxcvbnmQWERTY", "abcdefghijklmnopqrst"])
+def test_a_key_of_letters_alone_is_masked_in_evidence(key: str) -> None:
+    assert mask(f"about {key} here", forms([key])) == "about [masked] here"
+
+
 def test_evidence_loses_the_given_secrets_and_nothing_else() -> None:
     text = f"{CANARY} and sk-other-0123456789abcdef"
 
