@@ -43,14 +43,17 @@ def open_for_writing(path: Path, *, now: Callable[[], float], must_exist: bool =
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
+def reading(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[sqlite3.Connection]:
     """A read-only connection to a log of the present schema, seeing one state of it throughout.
 
-    Rows are `sqlite3.Row`. Raises LogError, also for an error of SQLite inside the block.
+    Rows are `sqlite3.Row`. Raises LogError, also for an error of SQLite inside the block, and at its end
+    if a program has begun to write meanwhile: SQLite does not keep that from who reads a log at rest.
+    With `lasting` the caller looks again by itself.
     """
     path = Path(path)
     if not os.path.isfile(path):
         raise LogError(f"{path}: no such log")
+    before = None if lasting else _at_rest(path)
     try:
         connection = sqlite3.connect(
             read_only_uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None
@@ -64,9 +67,24 @@ def reading(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
         finally:
             connection.close()
     except sqlite3.Error as error:
+        _check_untouched(path, before)
         raise LogError(f"{path}: {_explain(error)}") from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise LogError(f"{path}: is damaged: what should be JSON in it is not ({error})") from error
+    _check_untouched(path, before)
+
+
+def _at_rest(path: Path) -> tuple[int, int] | None:
+    """What tells whether a log that nobody writes to has been written to; None for one in use."""
+    if _has_wal(path):
+        return None
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_size
+
+
+def _check_untouched(path: Path, before: tuple[int, int] | None) -> None:
+    if before is not None and _at_rest(path) != before:
+        raise LogError(f"{path}: was written to while it was read: try again")
 
 
 def _check_place(path: Path, must_exist: bool) -> None:
@@ -97,8 +115,11 @@ def _prepare(connection: sqlite3.Connection, path: Path, now: Callable[[], float
 
 def read_only_uri(path: Path) -> str:
     """Without a `-wal` beside it nobody writes; `immutable` then keeps SQLite from making one."""
-    has_wal = path.with_name(path.name + "-wal").exists()
-    return path.resolve().as_uri() + ("?mode=ro" if has_wal else "?mode=ro&immutable=1")
+    return path.resolve().as_uri() + ("?mode=ro" if _has_wal(path) else "?mode=ro&immutable=1")
+
+
+def _has_wal(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

@@ -139,7 +139,7 @@ class Follower:
         return self._path.with_name(self._path.name + "-wal").exists()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = self._stack.enter_context(reading(self._path))
+        connection = self._stack.enter_context(reading(self._path, lasting=True))
         # One look must not last: a snapshot that is kept keeps the writer from tidying up.
         connection.execute("COMMIT")
         self._connection, self._seen = connection, None

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -229,6 +229,29 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     with reading(path) as connection:
         assert connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_log_that_is_written_to_while_it_is_read_at_rest_is_not_taken_for_one_state(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    path = tmp_path / "log.db"
+    LogWriter.open(path).close()
+    found = pytest.raises(LogError, match="was written to while it was read: try again")
+    with ExitStack() as stack, found, reading(path) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
+        writer = stack.enter_context(LogWriter.open(path))
+        writer.commit_blocking(logs.run("r1"))
+        if not goes_on:
+            stack.close()
+
+
+def test_a_log_in_use_is_read_in_one_state_whatever_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with LogWriter.open(path) as writer, reading(path) as connection:
+        for number in range(3):
+            writer.commit_blocking(logs.run(f"r{number}"))
+            assert connection.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
 
 
 def test_a_reader_cannot_write(tmp_path: Path) -> None:
