@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ TABLES = _PLAYED | {"meta", "runs", "scenarios", "messages", "chains", "tool_lis
 BUSY_SECONDS = 5.0
 
 Result = TypeVar("Result")
+
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 class LogError(Exception):
@@ -37,20 +40,31 @@ def read(path: Path, query: Callable[[sqlite3.Connection], Result]) -> Result:
     if not os.path.isfile(path):
         raise LogError(f"{path}: is not a file, so not a log")
     try:
-        closed = not _has_wal(path)
-        result = _query(path, query, immutable=closed)
-        if closed and _has_wal(path):  # a writer has come: what was read may be a mixture
-            result = _query(path, query, immutable=False)
+        return _of_one_state(path, query)
     except sqlite3.Error as error:
         if "not a database" in str(error):
             raise LogError(f"{path}: is not a SQLite database, so not a log") from error
         raise LogError(f"{path}: cannot be read as a log ({error})") from error
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except _DAMAGE as error:
         # Whatever a file holds in place of what was written there, it is the file's fault.
         raise LogError(
             f"{path}: is damaged ({error}): what is stored in it is not what was written"
         ) from error
-    return result
+
+
+def _of_one_state(path: Path, query: Callable[[sqlite3.Connection], Result]) -> Result:
+    """A log at rest may be begun to be written to while it is read: what was read then may be a mixture."""
+    if not _has_wal(path):
+        before = os.stat(path)
+        with suppress(sqlite3.Error, *_DAMAGE):
+            result = _query(path, query, immutable=True)
+            if not _has_wal(path) and _marks(os.stat(path)) == _marks(before):
+                return result
+    return _query(path, query, immutable=not _has_wal(path))
+
+
+def _marks(file: os.stat_result) -> tuple[int, int]:
+    return file.st_mtime_ns, file.st_size
 
 
 def _has_wal(path: Path) -> bool:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from proxy.log.rows import PlannedRow, ScenarioRow
 from proxy.log.writer import LogWriter
 from scenarios.load import read_file
 from scenarios.types import Reply, ToolCall
-from scoring.logs.opening import LogError
+from scoring.logs.opening import LogError, read
 from scoring.logs.reader import NOT_BEGUN, NOT_ENDED, NOT_PLAYED, RunInfo, natural, open_log
 from scoring.types import TaskTrajectory
 
@@ -325,6 +325,23 @@ def test_a_log_of_another_schema_is_refused_with_the_cure(path: Path, version: i
 
     with pytest.raises(LogError, match=cure):
         open_log(path)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_log_that_is_written_to_while_it_is_read_at_rest_is_read_anew(path: Path, goes_on: bool) -> None:
+    LogWriter.open(path).close()
+    with ExitStack() as stack:
+
+        def runs(connection: sqlite3.Connection) -> int:
+            found = int(connection.execute("SELECT count(*) FROM runs").fetchone()[0])
+            if found == 0:
+                writer = stack.enter_context(LogWriter.open(path))
+                writer.commit_blocking(logs.run("r1"))
+                if not goes_on:
+                    stack.close()
+            return found
+
+        assert read(path, runs) == 1
 
 
 DAMAGE = {
