@@ -47,9 +47,11 @@ export OPENAI_API_KEY=none
 `wildproxy drive` sets them for each session, writes the prompts to the program's standard input, and
 switches off what frameworks send elsewhere (traces, telemetry, price lists). In `--tools mcp` it also
 sets `EVAL_MCP_URL`, the address of the MCP server (streamable HTTP) to give to the agent. What the program
-writes to standard error is kept for the line that says why a turn failed, and not shown otherwise.
+writes to standard error is kept for the line that says why a turn failed, and not shown otherwise."""
 
-Below, each client in its shortest form, against
+_CLIENTS = """## Clients, one by one
+
+Each client in its shortest form, against
 
 ```sh
 wildproxy serve --scenarios bundled --provider sim:oracle --log agent.db
@@ -78,7 +80,8 @@ def frameworks_page(notice: str) -> str:
 
 
 def agents_page(notice: str) -> str:
-    return "\n".join([_head(_AGENTS, notice), *_setups()]) + "\n"
+    driving = (FOLDER / "driving.md").read_text(encoding="utf-8")
+    return "\n".join([_head(_AGENTS, notice), "", driving, _CLIENTS, *_setups()]) + "\n"
 
 
 def _head(text: str, notice: str) -> str:

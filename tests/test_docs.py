@@ -130,10 +130,12 @@ def rows_of(log: Path, sql: str) -> list[dict[str, Any]]:
 
 @contextmanager
 def serving(words: list[str], folder: Path) -> Iterator[str]:
-    """The README's `serve`, on a free port; gives the address."""
-    command = [sys.executable, str(ROOT / "run_proxy.py"), *words[1:], "--port", "0"]
+    """A page's `serve`, on a free port; gives the address."""
+    variables = dict(word.split("=", 1) for word in takewhile(VARIABLE.match, words))
+    words = words[len(variables) + 1 :]
+    command = [sys.executable, str(ROOT / "run_proxy.py"), *words, "--port", "0"]
     with subprocess.Popen(
-        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True
+        command, cwd=folder, env=environment() | variables, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
@@ -541,3 +543,53 @@ def test_the_page_on_the_terminal_runs_as_it_stands(tmp_path: Path) -> None:
 def timeless(text: str) -> str:
     """Without dates, times of day, seconds, and ids of runs."""
     return re.sub(r"\d{8}-\d{6}-\w{4}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d+\.\d+s", "#", text)
+
+
+AGENTS = (DOCS / "agents.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_agents_drives_a_function_as_said(tmp_path: Path) -> None:
+    (tmp_path / "assistant.py").write_text(block("file", "assistant.py", AGENTS), encoding="utf-8")
+    for words, shown in transcripts("function", AGENTS):
+        assert_shows(shown, run(words, tmp_path))
+
+
+@pytest.mark.parametrize("label, port, driven", [("server", 9000, "served"), ("remembering", 9001, "asked")])
+def test_the_page_on_agents_drives_a_server_as_said(
+    label: str, port: int, driven: str, tmp_path: Path
+) -> None:
+    with serving(shlex.split(block("run", "serve", AGENTS)), tmp_path) as proxy:
+        program = block("file", f"{label}.py", AGENTS).replace("http://127.0.0.1:8787", proxy)
+        (tmp_path / f"{label}.py").write_text(told_port(program, port), encoding="utf-8")
+        with agent_server(shlex.split(block("run", label, AGENTS)), tmp_path) as agent:
+            for words, shown in transcripts(driven, AGENTS):
+                here = [
+                    word.replace("http://127.0.0.1:8787", proxy).replace(f"http://127.0.0.1:{port}", agent)
+                    for word in words
+                ]
+                assert_shows(shown, run(here, tmp_path))
+
+
+def told_port(program: str, port: int) -> str:
+    """The same server on a free port, which it says once it listens."""
+    line = f'ThreadingHTTPServer(("127.0.0.1", {port}), Agent).serve_forever()'
+    assert program.count(line) == 1
+    return program.replace(
+        line,
+        'server = ThreadingHTTPServer(("127.0.0.1", 0), Agent)\n'
+        "print(server.server_port, flush=True)\nserver.serve_forever()",
+    )
+
+
+@contextmanager
+def agent_server(words: list[str], folder: Path) -> Iterator[str]:
+    """A server that says its port; gives its address."""
+    assert words[0] == "python"
+    with subprocess.Popen(
+        [sys.executable, *words[1:]], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
