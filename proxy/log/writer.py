@@ -35,8 +35,6 @@ SECRETS_LIMIT = 128
 __all__ = ["LogError", "LogWriter"]
 
 Waiter = asyncio.Future[None] | Future[None]
-_Told = tuple[Waiter, LogError | None]
-
 
 RETRY_S = 5.0
 """How often a log that cannot be written is tried while nobody asks for it."""
@@ -60,6 +58,9 @@ class _Call:
     rows: tuple[Row, ...]
     secrets: tuple[str, ...]
     waiter: Waiter | None = None
+
+
+_Told = tuple[_Call, Waiter, LogError | None]
 
 
 class LogWriter:
@@ -182,6 +183,12 @@ class LogWriter:
             if waiter is not None or self._asleep:
                 self._wake()
 
+    def _take_back(self, call: _Call) -> None:
+        """Rows that were given up, but whose caller was cancelled before it was told."""
+        with self._gate:
+            self._new.append(_Call(call.rows, call.secrets))
+            self._wake()
+
     def _wake(self) -> None:
         if self._hurry.locked():
             self._hurry.release()
@@ -235,7 +242,7 @@ class LogWriter:
                     told.append(call)
                 else:
                     self._kept.append(_Call(call.rows, call.secrets))
-            _tell(told, [failure] * len(told))
+            _tell(told, [failure] * len(told), self._take_back)
             return
         self._kept = []
         self._mend()
@@ -280,24 +287,32 @@ class LogWriter:
         return failure
 
 
-def _tell(calls: Sequence[_Call], errors: Sequence[LogError | None]) -> None:
-    """Wakes whoever waits; an event loop once for all in it, as each time costs it a system call."""
+def _tell(
+    calls: Sequence[_Call],
+    errors: Sequence[LogError | None],
+    take_back: Callable[[_Call], None] = lambda call: None,
+) -> None:
+    """Wakes whoever waits; an event loop once for all in it, as each time costs it a system call.
+
+    `take_back` gets the calls with an error that nobody hears of any more.
+    """
     loops: defaultdict[asyncio.AbstractEventLoop, list[_Told]] = defaultdict(list)
     for call, error in zip(calls, errors, strict=True):
         if isinstance(call.waiter, Future):
-            _settle([(call.waiter, error)])
+            _settle([(call, call.waiter, error)], take_back)
         elif call.waiter is not None:
-            loops[call.waiter.get_loop()].append((call.waiter, error))
+            loops[call.waiter.get_loop()].append((call, call.waiter, error))
     for loop, told in loops.items():
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, told)
+            loop.call_soon_threadsafe(_settle, told, take_back)
 
 
-def _settle(told: Sequence[_Told]) -> None:
-    for waiter, error in told:
-        if waiter.done():
-            continue  # the caller was cancelled
-        if error is None:
+def _settle(told: Sequence[_Told], take_back: Callable[[_Call], None]) -> None:
+    for call, waiter, error in told:
+        if waiter.done():  # the caller was cancelled
+            if error is not None:
+                take_back(call)
+        elif error is None:
             waiter.set_result(None)
         else:
             waiter.set_exception(error)

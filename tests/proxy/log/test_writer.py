@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -120,6 +121,25 @@ async def test_a_cancelled_awaiter_loses_nothing(writer: LogWriter, path: Path) 
         with pytest.raises(asyncio.CancelledError):
             await task
         assert ids(path) == []
+
+    await writer.commit()
+
+    assert logs.query(path, "SELECT id, finish_state FROM exchanges") == [("x1", "complete")]
+
+
+async def test_rows_that_were_given_up_are_taken_back_if_nobody_could_be_told(
+    writer: LogWriter, path: Path
+) -> None:
+    with locked(path):
+        task = asyncio.ensure_future(writer.commit(logs.start("x1"), logs.finish("x1")))
+        await asyncio.sleep(0)
+        # The loop stands still until the writer has failed, and has had time to say so.
+        while writer.failed is None:
+            time.sleep(0.05)
+        time.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     await writer.commit()
 
