@@ -13,11 +13,9 @@ import logging
 import os
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,13 +26,13 @@ from proxy.log.errors import LogError
 from proxy.log.redaction import PLACEHOLDER, forms
 from proxy.log.rows import Row
 from proxy.log.store import RowError, Store
+from proxy.log.waiting import Call, Waiter, tell
 
 SECRETS_LIMIT = 128
 """Agents' keys looked for in whatever is written: one that sends ever new ones must not slow the log."""
 
 __all__ = ["LogError", "LogWriter"]
 
-Waiter = asyncio.Future[None] | Future[None]
 
 RETRY_S = 5.0
 """How often a log that cannot be written is tried while nobody asks for it."""
@@ -49,18 +47,6 @@ _REASONS = {
 """What SQLite's messages mean, and what helps."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """The rows of one call: written all in one transaction, or not at all."""
-
-    rows: tuple[Row, ...]
-    secrets: tuple[str, ...]
-    waiter: Waiter | None = None
-
-
-_Told = tuple[_Call, Waiter, LogError | None]
 
 
 class LogWriter:
@@ -79,7 +65,7 @@ class LogWriter:
         self.path = path
         self._store = store
         self._gate = threading.Lock()
-        self._new: list[_Call] = []
+        self._new: list[Call] = []
         self._asleep = False
         self._hurry = threading.Lock()
         """Held while nobody waits for what is new; letting go of it wakes the thread."""
@@ -87,7 +73,7 @@ class LogWriter:
         self._closed = False
         self._failure: LogError | None = None
         self._lost: LogError | None = None
-        self._kept: list[_Call] = []
+        self._kept: list[Call] = []
         self._secrets: OrderedDict[str, None] = OrderedDict()
         """The last one used is the last to be forgotten."""
         self._owners: tuple[str, ...] = ()
@@ -179,14 +165,14 @@ class LogWriter:
                 raise LogError(str(self._lost))
             if self._closed:
                 raise LogError(f"{self.path}: the log is closed")
-            self._new.append(_Call(rows, self._forms, waiter))
+            self._new.append(Call(rows, self._forms, waiter))
             if waiter is not None or self._asleep:
                 self._wake()
 
-    def _take_back(self, call: _Call) -> None:
+    def _take_back(self, call: Call) -> None:
         """Rows that were given up, but whose caller was cancelled before it was told."""
         with self._gate:
-            self._new.append(_Call(call.rows, call.secrets))
+            self._new.append(Call(call.rows, call.secrets))
             self._wake()
 
     def _wake(self) -> None:
@@ -226,9 +212,9 @@ class LogWriter:
                 return
         self._hurry.acquire(timeout=LINGER_S)
 
-    def _write(self, new: Sequence[_Call]) -> None:
+    def _write(self, new: Sequence[Call]) -> None:
         if self._lost is not None:
-            _tell(new, [self._lost] * len(new))
+            tell(new, [self._lost] * len(new))
             return
         calls = [*self._kept, *new]
         try:
@@ -241,17 +227,17 @@ class LogWriter:
                 if call.waiter is not None and not call.waiter.cancelled():
                     told.append(call)
                 else:
-                    self._kept.append(_Call(call.rows, call.secrets))
-            _tell(told, [failure] * len(told), self._take_back)
+                    self._kept.append(Call(call.rows, call.secrets))
+            tell(told, [failure] * len(told), self._take_back)
             return
         self._kept = []
         self._mend()
         for call, row_error in zip(calls, errors, strict=True):
             if row_error is not None and call.waiter is None:
                 self._lose(row_error)
-        _tell(calls, errors)
+        tell(calls, errors)
 
-    def _transact(self, calls: Sequence[_Call]) -> list[LogError | None]:
+    def _transact(self, calls: Sequence[Call]) -> list[LogError | None]:
         """Write the calls. For each, what was wrong with its rows: these, and only these, are left out."""
         with self._checkpoints.gate:
             errors = self._store.transact([(call.rows, call.secrets) for call in calls])
@@ -285,34 +271,3 @@ class LogWriter:
         failure = LogError(f"{self.path}: cannot be written ({reason})")
         failure.__cause__ = error
         return failure
-
-
-def _tell(
-    calls: Sequence[_Call],
-    errors: Sequence[LogError | None],
-    take_back: Callable[[_Call], None] = lambda call: None,
-) -> None:
-    """Wakes whoever waits; an event loop once for all in it, as each time costs it a system call.
-
-    `take_back` gets the calls with an error that nobody hears of any more.
-    """
-    loops: defaultdict[asyncio.AbstractEventLoop, list[_Told]] = defaultdict(list)
-    for call, error in zip(calls, errors, strict=True):
-        if isinstance(call.waiter, Future):
-            _settle([(call, call.waiter, error)], take_back)
-        elif call.waiter is not None:
-            loops[call.waiter.get_loop()].append((call, call.waiter, error))
-    for loop, told in loops.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, told, take_back)
-
-
-def _settle(told: Sequence[_Told], take_back: Callable[[_Call], None]) -> None:
-    for call, waiter, error in told:
-        if waiter.done():  # the caller was cancelled
-            if error is not None:
-                take_back(call)
-        elif error is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(error)
