@@ -80,7 +80,7 @@ class WriteFinding:
     """A write that is wrong in one of `KINDS`; `task`, `step` and `call` (its place in the reply) are from 0.
 
     Of a `stale_write`, `tool` is the one that should have been called, `step` the last of the Task, whose
-    end shows it, and `call` None. `detail` is one line, fit to be shown.
+    end shows it, and `call` None. `arguments` are as text, and may hold anything; `why` goes on after them.
     """
 
     session: str
@@ -90,7 +90,13 @@ class WriteFinding:
     call: int | None
     tool: str
     kind: str
-    detail: str
+    arguments: str
+    why: str
+
+    @property
+    def detail(self) -> str:
+        """One line, fit to be shown, with the arguments cut short."""
+        return visible(f"{self.tool} {clip(self.arguments, SHOWN)} {self.why}")
 
 
 def write_figures(
@@ -171,7 +177,7 @@ def _repeated(trajectory: Trajectory, answers: Answers, writes: Sequence[Made]) 
     for made in writes:
         before = allowed[made.key]
         if before and before >= answers.wanted(made, trajectory.scenario.tasks[: made.task + 1]):
-            yield _finding(trajectory, made, REPEATED, f"{_written(made.key)} was made before")
+            yield _finding(trajectory, made, REPEATED, "was made before")
         else:
             allowed[made.key] += 1
 
@@ -189,15 +195,13 @@ def _early(trajectory: Trajectory, task: Task, own: Sequence[Made], fits: Fits) 
     asks = any(node.is_ask for node in task.nodes)
     for made in own:
         if idle:
-            detail = f"{_written(made.key)} was made, though the task asks for nothing to be done"
-            yield _finding(trajectory, made, EARLY, detail)
+            yield _finding(trajectory, made, EARLY, "was made, though the task asks for nothing to be done")
             continue
         replies = trajectory.tasks[made.task].replies[: made.step]
         texts = sum(bool(reply.content) and not reply.calls for reply in replies)
         needed = min((_asks_before(task.nodes, i) for i in fits[made.key]), default=int(asks))
         if texts < needed:
-            detail = f"{_written(made.key)} was made before the user had answered"
-            yield _finding(trajectory, made, EARLY, detail)
+            yield _finding(trajectory, made, EARLY, "was made before the user had answered")
 
 
 def _asks_before(nodes: Sequence[Node], position: int) -> int:
@@ -215,10 +219,12 @@ def _wrong(trajectory: Trajectory, own: Sequence[Made], fits: Fits) -> Iterator[
     answered = _answered([fits[made.key] for made in own])
     for place, made in enumerate(own):
         if place not in answered:
-            detail = f"{_written(made.key)} is no call that the task wants"
-            if fits[made.key]:
-                detail = f"{_written(made.key)} was made more often than the task wants"
-            yield _finding(trajectory, made, WRONG, detail)
+            why = (
+                "was made more often than the task wants"
+                if fits[made.key]
+                else "is no call that the task wants"
+            )
+            yield _finding(trajectory, made, WRONG, why)
 
 
 def _answered(fits: Sequence[Sequence[int]]) -> set[int]:
@@ -248,8 +254,6 @@ def _stale(trajectory: Trajectory, answers: Answers, number: int) -> Iterator[Wr
     for node in nodes:
         undoes = scenario.notes[node.name].undoes
         if not any(answers.answers(made, node) for made in own):
-            wanted = _written(call_key(node.name, node.arguments))
-            detail = f"{wanted} was not made: the write of {' or '.join(sorted(undoes))} stands"
             yield WriteFinding(
                 session=trajectory.session,
                 epoch=trajectory.epoch,
@@ -258,11 +262,12 @@ def _stale(trajectory: Trajectory, answers: Answers, number: int) -> Iterator[Wr
                 call=None,
                 tool=node.name,
                 kind=STALE,
-                detail=visible(detail),
+                arguments=call_key(node.name, node.arguments)[1],
+                why=f"was not made: the write of {' or '.join(sorted(undoes))} stands",
             )
 
 
-def _finding(trajectory: Trajectory, made: Made, kind: str, detail: str) -> WriteFinding:
+def _finding(trajectory: Trajectory, made: Made, kind: str, why: str) -> WriteFinding:
     return WriteFinding(
         session=trajectory.session,
         epoch=trajectory.epoch,
@@ -271,13 +276,9 @@ def _finding(trajectory: Trajectory, made: Made, kind: str, detail: str) -> Writ
         call=made.place,
         tool=made.call.name,
         kind=kind,
-        detail=detail,
+        arguments=made.key[1],
+        why=why,
     )
-
-
-def _written(key: CallKey) -> str:
-    name, arguments = key
-    return visible(f"{name} {clip(arguments, SHOWN)}")
 
 
 def _order(finding: WriteFinding) -> tuple[int, int, bool, int, int]:

@@ -15,6 +15,7 @@ from scenarios.strict.faults import Fault
 from scenarios.text import clip
 from scoring.metrics import accuracy
 from scoring.metrics.figures import Figure
+from scoring.metrics.writes import WriteFinding
 from scoring.modes import Modes
 from scoring.report import RunReport, Scored, TaskRow, task_rows
 from scoring.types import JSON, Evidence, Nearest, SessionScore, StepScore, TaskScore
@@ -44,7 +45,7 @@ def document(report: RunReport) -> JSON:
         "judged_by": report.judged_by,
         "null_agents": [asdict(agent) for agent in report.null_agents],
         "findings": [asdict(finding) for finding in report.findings],
-        "writes": [asdict(finding) for finding in report.writes],
+        "writes": [_write(finding) for finding in report.writes],
         "disagreements": [_disagreement(row) for row in rows if row.disagrees],
         "tasks": [_task(row, live=report.modes.banner is not None) for row in rows],
     }
@@ -148,6 +149,11 @@ def _scorer(scored: Scored) -> JSON:
 def _comparability(modes: Modes) -> JSON:
     reason = modes.why_not_comparable
     return {"comparable_with_published": False, "why_not_comparable": reason} if reason else {}
+
+
+def _write(finding: WriteFinding) -> JSON:
+    shown = ("session", "epoch", "task", "step", "call", "tool", "kind", "detail")
+    return {name: getattr(finding, name) for name in shown}
 
 
 def _task(row: TaskRow, *, live: bool) -> JSON:

@@ -31,21 +31,6 @@ def disagreement_lines(report: RunReport, limit: int | None) -> list[str]:
     return lines
 
 
-def write_lines(report: RunReport, limit: int | None) -> list[str]:
-    """The writes at fault: where, and what is wrong with each."""
-    found = report.writes if limit is None else report.writes[:limit]
-    if not found:
-        return []
-    lines = [f"Writes at fault: {len(report.writes)}"]
-    for it in found:
-        call = "" if it.call is None else f", call {it.call + 1}"
-        place = f"{visible(it.session)}, task {it.task + 1}, step {it.step + 1}{call}"
-        lines.append(f"  {place}: {worded(it.kind).lower()}: {_short(it.detail)}")
-    if len(report.writes) > len(found):
-        lines.append(f"  and {len(report.writes) - len(found)} more: --verbose has them all")
-    return lines
-
-
 def evidence_lines(report: RunReport) -> list[str]:
     """For every wrong Task what diverged first, by each scorer that calls it wrong."""
     lines = [line for row in task_rows(report) for line in _wrong(row)]

@@ -51,8 +51,9 @@ def save_reports(
 def _table(reports: Sequence[RunReport], verbose: bool, outcomes: Sequence[Outcome]) -> str:
     from scoring.gates import outcome_lines
     from scoring.output.run_table import run_table
+    from scoring.terminal_cli import text_columns
 
-    blocks = [run_table(report, verbose=verbose) for report in reports]
+    blocks = [run_table(report, verbose=verbose, columns=text_columns()) for report in reports]
     if outcomes:
         words = {True: "passed", False: "failed", None: "nothing to tell"}
         lines = zip(outcomes, outcome_lines(outcomes), strict=True)

@@ -9,7 +9,8 @@ from scoring.metrics import accuracy
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
-from scoring.output.evidence_text import disagreement_lines, evidence_lines, write_lines
+from scoring.output.evidence_text import disagreement_lines, evidence_lines
+from scoring.output.faulty_writes import write_lines
 from scoring.output.tables import (
     GAP,
     align,
@@ -20,6 +21,7 @@ from scoring.output.tables import (
     unscored_line,
     worded,
 )
+from scoring.output.wrapping import COLUMNS, folded, wrapped
 from scoring.report import RunReport
 from scoring.types import VERDICTS
 from scoring.verdicts.error_classes import CLASSES
@@ -41,29 +43,33 @@ PASSES = ("pass_hat_k", "task_pass_hat_k", "flip_rate")
 MORE_PASSES = ("pass_at_k", "task_pass_at_k")
 OF_CORRECT = tuple(name for name, it in DEFINITIONS.items() if it.by_verdict)
 NOTES = (
-    "Intervals: 95 %, Wilson; over tasks, those of one scenario are taken as a cluster, and there is none",
-    "over a single one. What each figure means: docs/metrics.md.",
+    "Intervals: 95 %, Wilson; over tasks, those of one scenario are taken as a cluster, and there is none "
+    "over a single one. What each figure means: docs/metrics.md."
 )
 
 Cells = tuple[str, ...]
 
 
-def run_table(report: RunReport, *, verbose: bool = False) -> str:
-    """The scores of one Run: a header, the rates of every scorer, behaviour, and what was not scored."""
+def run_table(report: RunReport, *, verbose: bool = False, columns: int = COLUMNS) -> str:
+    """The scores of one Run: a header, the rates of every scorer, behaviour, and what was not scored.
+
+    Sentences are folded where they are wider than `columns`; tables are as wide as what they hold.
+    """
+    limit = None if verbose else SHOWN
     blocks = [
-        [] if report.modes.banner is None else [report.modes.banner],
-        pairs(_header(report)),
-        _unscored(report),
+        [] if report.modes.banner is None else wrapped(report.modes.banner, columns),
+        folded(pairs(_header(report)), columns),
+        folded(_unscored(report), columns),
         _rates(report, verbose),
-        *_live_blocks(report),
-        _never_parallel(report),
+        *_live_blocks(report, columns),
+        folded(_never_parallel(report), columns),
         _error_lines(report),
         _of_correct(report),
-        [*_quantities(report, verbose), *map(visible, report.notes)],
-        write_lines(report, None if verbose else SHOWN),
-        disagreement_lines(report, None if verbose else SHOWN),
-        evidence_lines(report) if verbose else [],
-        list(NOTES),
+        [*_quantities(report, verbose), *folded(map(visible, report.notes), columns)],
+        folded(write_lines(report.writes, limit), columns),
+        folded(disagreement_lines(report, limit), columns),
+        folded(evidence_lines(report), columns) if verbose else [],
+        wrapped(NOTES, columns),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -181,11 +187,11 @@ def _group(key: str) -> str:
     return key.partition("[")[2].removesuffix("]")
 
 
-def _live_blocks(report: RunReport) -> Iterator[list[str]]:
+def _live_blocks(report: RunReport, columns: int) -> Iterator[list[str]]:
     live = report.scored[0].live
     if live is not None:
         yield [*_finding_lines(live)]
-        yield [*_call_lines(live)]
+        yield folded(_call_lines(live), columns)
 
 
 def _call_lines(live: LiveFigures) -> Iterable[str]:

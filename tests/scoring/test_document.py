@@ -13,6 +13,7 @@ from support.scored import rate, right, session, wrong
 
 from proxy.log.writer import LogWriter
 from scenarios.strict.faults import Fault
+from scoring.metrics.writes import WriteFinding
 from scoring.output.document import UNSAYABLE, document, evidence_document
 from scoring.output.json_text import json_bytes
 from scoring.types import Evidence, Nearest
@@ -103,3 +104,19 @@ def test_what_correct_tasks_took_is_among_the_figures_of_each_scorer() -> None:
     found = document(report)
     assert list(found["scorers"]["wildtoolbench"]["figures"]) == ["missed_parallelism"]
     assert list(found["figures"]) == ["redundant_call_rate"]
+
+
+def test_a_write_at_fault_is_told_once_for_each_thing_that_is_wrong_with_it() -> None:
+    repeated = WriteFinding("shop.e1", 1, 2, 3, 0, "book", "repeated_write", '{"day": 1}', "was made before")
+    found = document(scored.report(writes=(repeated, replace(repeated, kind="wrong_write"))))["writes"]
+    assert [it["kind"] for it in found] == ["repeated_write", "wrong_write"]
+    assert found[0] == {
+        "session": "shop.e1",
+        "epoch": 1,
+        "task": 2,
+        "step": 3,
+        "call": 0,
+        "tool": "book",
+        "kind": "repeated_write",
+        "detail": 'book {"day": 1} was made before',
+    }

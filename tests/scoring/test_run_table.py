@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from support import scenes, scored
 from support.scored import rate, right, session, unscored, wrong
 
+from scenarios.text import width
 from scenarios.types import Reply, ToolCall
 from scoring.metrics.calls import NEVER_PARALLEL
 from scoring.metrics.definitions import DEFINITIONS
@@ -337,7 +339,7 @@ def played(*batches: int) -> Trajectory:
 def test_an_agent_that_never_calls_in_parallel_is_told_what_that_makes_of_the_optimal_path_rate() -> None:
     serial, parallel = played(1, 1), played(2)
     told = [
-        NEVER_PARALLEL in run_table(scored.report(trajectories=trajectories)).splitlines()
+        NEVER_PARALLEL in " ".join(run_table(scored.report(trajectories=trajectories)).split())
         for trajectories in ((serial,), (parallel,), (serial, parallel), ())
     ]
     assert told == [True, False, False, False]
@@ -375,18 +377,19 @@ def test_what_scorers_leave_out_is_told_apart_where_it_differs() -> None:
 
 
 def at_fault(task: int, call: int | None = 0, **changes: Any) -> WriteFinding:
-    found = WriteFinding("rooms.e1", 1, task, 1, call, "book", "repeated_write", "the same was booked before")
+    found = WriteFinding("rooms.e1", 1, task, 1, call, "book", "repeated_write", "{}", "was made before")
     return replace(found, **changes)
 
 
 def test_writes_at_fault_are_told_with_their_place_counted_from_one() -> None:
     report = scored.report(
-        writes=(at_fault(0, 2), at_fault(1, None, kind="stale_write", detail="not undone\x1b[2J"))
+        writes=(at_fault(0, 2), at_fault(1, None, kind="stale_write", why="was not made\x1b[2J"))
     )
     assert block(run_table(report), "Writes at fault") == [
-        "Writes at fault: 2",
-        "  rooms.e1, task 1, step 2, call 3: repeated write: the same was booked before",
-        "  rooms.e1, task 2, step 2: stale write: not undone\\x1b[2J",
+        "Writes at fault: 1",
+        "  rooms.e1, task 1, step 2, call 3: repeated write: book {} was made before",
+        "Writes left standing: 1",
+        "  rooms.e1, task 2, step 2: stale write: book {} was not made\\x1b[2J",
     ]
     assert "Writes at fault" not in table_of()
 
@@ -400,6 +403,27 @@ def test_many_writes_at_fault_are_cut_short_but_counted_and_all_are_told_if_more
     assert (short[0], short[-1]) == ("Writes at fault: 7", "  and 2 more: --verbose has them all")
     full = block(run_table(report, verbose=True), "Writes at fault")
     assert [line.split(", ")[1] for line in full[1:]] == [f"task {n}" for n in range(1, 8)]
+
+
+def test_a_write_that_is_wrong_in_several_ways_is_one_write_at_fault() -> None:
+    wrong_too = at_fault(0, kind="wrong_write", why="is no call that the task wants")
+    report = scored.report(writes=(at_fault(0), wrong_too, at_fault(0, 1), at_fault(1)))
+    lines = block(run_table(report), "Writes at fault")
+    assert (lines[0], len(lines)) == ("Writes at fault: 3", 4 + 1)
+    assert lines[1:3] == [
+        "  rooms.e1, task 1, step 2, call 1: repeated, wrong write: book {} was made before, and is no call",
+        "    that the task wants",
+    ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_sentences_are_no_wider_than_the_terminal_and_arguments_are_not_cut(columns: int) -> None:
+    arguments = json.dumps({f"key {n}": "some words of text" for n in range(10)})
+    table = run_table(two(writes=(at_fault(0, arguments=arguments),)), columns=columns, verbose=True)
+    block_lines = block(table, "Writes at fault")
+    assert arguments in " ".join(" ".join(block_lines).split())
+    sentences = [*block_lines, *block(table, "Intervals"), *block(table, "The scorers disagree")]
+    assert max(map(width, sentences)) <= columns
 
 
 def test_scorers_that_agree_are_said_to() -> None:
@@ -484,7 +508,7 @@ def test_nothing_of_a_foreign_log_can_move_the_cursor() -> None:
         config={"history": hostile, "agent": hostile, "provider": hostile},
         notes=(hostile,),
         judged_by=hostile,
-        writes=(at_fault(0, session=hostile, detail=hostile),),
+        writes=(at_fault(0, session=hostile, arguments=hostile, why=hostile),),
     )
     for verbose in (False, True):
         text = run_table(report, verbose=verbose)

@@ -15,7 +15,7 @@ from support.references import orderly_reference
 from scenarios.reference import minimal_path
 from scenarios.types import ASK, CLOSE, Node, Reply, Scenario, Task, Tool, ToolCall, ToolNotes
 from scoring.metrics.figures import Figure
-from scoring.metrics.writes import DEFINITIONS, WriteFinding, write_figures, write_findings, writes_made
+from scoring.metrics.writes import DEFINITIONS, write_figures, write_findings, writes_made
 from scoring.types import SessionScore, TaskScore, TaskTrajectory, Trajectory
 
 TEXT = Reply("Here you are.")
@@ -321,9 +321,9 @@ def test_a_finding_says_where_and_what() -> None:
             'book {"day": "Monday", "thing": "lamp"} is no call that the task wants',
         ),
     ]
-    assert write_findings([played(ALL, replies, session="shop.e2", epoch=2)]) == tuple(
-        WriteFinding("shop.e2", 2, *it) for it in said
-    )
+    found = write_findings([played(ALL, replies, session="shop.e2", epoch=2)])
+    assert {(it.session, it.epoch) for it in found} == {("shop.e2", 2)}
+    assert [(it.task, it.step, it.call, it.tool, it.kind, it.detail) for it in found] == said
 
 
 def test_a_detail_is_one_short_line_whatever_the_agent_wrote() -> None:
