@@ -3,8 +3,9 @@
 An agent sends its whole history with every call, under the same headers, with the same tools and
 parameters. To serialise, mask, hash and look up all of it again was three quarters of what a call cost
 the writer. One pass in native code tells whether it is the same: equal bytes mean equal values of equal types
-with keys in equal order, which `==` does not. They are those of `marshal` (version 2, which has no
-references). Should this ever write one value in two ways, the work is only done again.
+with keys in equal order, which `==` does not. Those of histories are `marshal`'s (version 2, which has no
+references), of which one can see where messages end; those of texts are orjson's where that loses nothing.
+Should one value ever be written in two ways, the work is only done again.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _ends(looked: Looked, messages: list[Any], tips: Sequence[str]) -> Iterator[
     for back in range(min(BRANCHES, len(tips)) if len(tips) > FEW else len(tips[-1:])):
         ends.append((size, len(messages) - back, tips[-1 - back]))
         size -= len(marshal.dumps(messages[-1 - back], _VERSION))
-    hasher, done = looked.hasher, looked.known.size if looked.known else 0
+    hasher, done = looked.hasher.copy(), looked.known.size if looked.known else 0
     for size, count, tip in reversed(ends):
         hasher.update(looked.data[done:size])
         done = size
@@ -149,7 +150,7 @@ class Texts:
 
 
 def _told_apart(value: Any) -> bytes:
-    """Bytes that no other value has. orjson is three times as fast as `marshal`, but makes null of NaN."""
+    """Bytes that no other JSON value has. orjson is three times as fast as `marshal`, but makes null of NaN."""
     with suppress(orjson.JSONEncodeError):
         data = orjson.dumps(value)
         if b"null" not in data:
