@@ -102,4 +102,4 @@ class Settings:
 def config_hash(config: dict[str, Any]) -> str:
     """A short hash of a configuration: equal for equal content, whatever the key order."""
     text = json.dumps(config, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

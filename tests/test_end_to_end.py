@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -170,6 +171,18 @@ async def test_a_log_is_scored_when_its_scenario_file_is_gone(tmp_path: Path) ->
     assert (accuracy["successes"], accuracy["n"]) == (6, 6)
     assert document["config"]["provider"] == "sim:oracle"
     assert document["config"]["scenarios"][0]["file"] == "gone.jsonl"
+
+
+def test_a_scenario_file_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    file = scenes.write(tmp_path, scenes.chat("chat", 1), name=os.fsdecode(b"\xff.jsonl"))
+    log = tmp_path / "log.db"
+    drive = [sys.executable, str(PROGRAM), "drive", "--agent", "builtin", "--provider", "sim:oracle"]
+    done = subprocess.run(
+        [*drive, "--scenarios", str(file), "--log", str(log)], capture_output=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr[-500:].count(b"Error")) == (0, 0)
+    document = json.loads(run("score", log, "--format", "json").stdout)
+    assert document["config"]["scenarios"][0]["file"] == file.name
 
 
 async def test_one_query_tells_which_calls_a_session_made_and_what_it_was_told(

@@ -150,7 +150,7 @@ class Texts:
 
 
 def _told_apart(value: Any) -> bytes:
-    """Bytes that no other JSON value has. orjson is three times as fast as `marshal`, but makes null of NaN."""
+    """Bytes that no other JSON value has. orjson takes a third of `marshal`'s time, but makes null of NaN."""
     with suppress(orjson.JSONEncodeError):
         data = orjson.dumps(value)
         if b"null" not in data:
