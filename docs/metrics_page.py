@@ -92,6 +92,9 @@ OTHER_FIGURES: Mapping[str, str] = {
     "sessions played": "`drive`: sessions that came to their end, of those planned.",
     "names right": "`drive`: tasks closed without a step that the released harness refuses; arguments are "
     "not looked at, so it is no score.",
+    "without errors": "`drive`, where a wrong step does not end its task: tasks closed without a step that "
+    "the released harness refuses and without a call that was refused. The others may have come right after "
+    "errors; that is not looked at.",
     "right, wrong": "`tail`, the live page: the verdict of `strict` on a task that is over; of a session, "
     "whether all its tasks are right.",
     "input and output tokens": "`drive`, `tail`, the live page: as the provider told them, over all its "

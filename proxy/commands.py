@@ -140,7 +140,8 @@ async def _drive(
         run = await control.run()
         planned = plan(run.scenarios, options.only, options.limit, options.epochs)
         await control.plan((item.scenario, item.epoch) for item in planned)
-        async with showing(control, planned, sys.stderr, time.monotonic) as progress:
+        goes_on = run.goes_on
+        async with showing(control, planned, sys.stderr, time.monotonic, goes_on=goes_on) as progress:
             report = await drive(
                 control,
                 planned,

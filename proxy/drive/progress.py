@@ -41,12 +41,20 @@ class Progress:
     """Shows a drive on `out`. A context manager; a Watcher for `drive`.
 
     `clock` gives seconds from any start. `names` are those of the Sessions, as far as they are known.
+    `goes_on`: a wrong step does not end its Task.
     """
 
     def __init__(
-        self, sessions: int, tasks: int, out: TextIO, clock: Callable[[], float], names: Iterable[str] = ()
+        self,
+        sessions: int,
+        tasks: int,
+        out: TextIO,
+        clock: Callable[[], float],
+        names: Iterable[str] = (),
+        *,
+        goes_on: bool = False,
     ) -> None:
-        self._total = Tally(sessions, tasks)
+        self._total = Tally(sessions, tasks, goes_on=goes_on)
         self._out = out
         self._clock = clock
         self._look = look_of(out)
@@ -101,7 +109,8 @@ class Progress:
         done, sessions = total.done + total.already, total.sessions + total.already
         began = self._begun.get(played.session, self._clock())
         self._named = max(self._named, width(visible(played.session)))
-        self._line(session_line(played, done, sessions, self._clock() - began, self._look, self._named))
+        seconds, goes_on = self._clock() - began, total.goes_on
+        self._line(session_line(played, done, sessions, seconds, self._look, self._named, goes_on=goes_on))
 
     def summary(self, report: DriveReport) -> list[str]:
         """The lines to print at the end."""
@@ -154,12 +163,17 @@ class Progress:
 
 @asynccontextmanager
 async def showing(
-    control: ControlClient, planned: Sequence[Planned], out: TextIO, clock: Callable[[], float]
+    control: ControlClient,
+    planned: Sequence[Planned],
+    out: TextIO,
+    clock: Callable[[], float],
+    *,
+    goes_on: bool = False,
 ) -> AsyncIterator[Progress]:
     """Shows a drive on `out` while the block is entered. What moves is asked of the proxy, if it is shown."""
     tasks = sum(item.tasks for item in planned)
     names = [f"{item.scenario}.e{item.epoch}" for item in planned]
-    with Progress(len(planned), tasks, out, clock, names) as progress:
+    with Progress(len(planned), tasks, out, clock, names, goes_on=goes_on) as progress:
         looking = asyncio.create_task(_look(progress, control)) if progress.moves else None
         try:
             yield progress

@@ -73,7 +73,8 @@ def foot(now: Tally, elapsed: float, look: Look, columns: int) -> list[Colored]:
     bar = look.held("█" * full + "░" * (BAR_COLUMNS - full))
     first = f" {now.done}/{now.sessions} sessions, {now.ended}/{now.tasks} tasks, {clock_time(elapsed)}{rest}"
     parts = [
-        f"names right: {now.sessions_right}/{now.done} sessions, {now.names_right}/{now.ended} tasks",
+        f"{_figure(now.goes_on)}: {now.sessions_right}/{now.done} sessions, "
+        f"{now.names_right}/{now.ended} tasks",
         f"{count(now.input_tokens + now.output_tokens)} tokens",
         *([counted(now.retries, "retry", "retries")] if now.retries else []),
         *([counted(now.provider_errors, "provider error")] if now.provider_errors else []),
@@ -87,7 +88,16 @@ def foot(now: Tally, elapsed: float, look: Look, columns: int) -> list[Colored]:
     return [(painted, texts[0]), (look.paint(texts[1], "odd" if bad or now.retries else ""), texts[1])]
 
 
-def session_line(played: Played, done: int, sessions: int, seconds: float, look: Look, named: int = 0) -> str:
+def session_line(
+    played: Played,
+    done: int,
+    sessions: int,
+    seconds: float,
+    look: Look,
+    named: int = 0,
+    *,
+    goes_on: bool = False,
+) -> str:
     """One line on a Session that is over or was given up, `seconds` after it began.
 
     `[ 3/18] ✗ a.e1          3/4 names right     1,234 tokens  12.3s  ✓✓✗✓`
@@ -100,7 +110,7 @@ def session_line(played: Played, done: int, sessions: int, seconds: float, look:
     tasks = played.state.tasks if played.state else ()
     tokens = played.state.input_tokens + played.state.output_tokens if played.state else 0
     right = sum(task.names_right is True for task in tasks)
-    parts.append(f"{right}/{played.planned.tasks} names right")
+    parts.append(f"{right}/{played.planned.tasks} {_figure(goes_on)}")
     parts.append(f"{tokens:>9,} tokens")
     parts.append(f"{'' if played.already else seconds_text(seconds):>6}")
     marks = "".join(look.paint(look.mark(_mark(task)), _color(task)) for task in tasks)
@@ -112,6 +122,11 @@ def session_line(played: Played, done: int, sessions: int, seconds: float, look:
     if said := ", ".join(note for note in notes if note):
         parts.append(look.paint(said, "odd"))
     return "  ".join(parts)
+
+
+def _figure(goes_on: bool) -> str:
+    """What is counted of Tasks: of one that goes on after a wrong step, it is not names alone."""
+    return "without errors" if goes_on else "names right"
 
 
 def failure_line(failure: Failure, look: Look) -> str:
@@ -131,7 +146,7 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     if now.sessions or not now.already:
         lines.append(
             f"{over} of {counted(now.sessions, 'session')} played in {duration(elapsed, whole=True)}: "
-            f"names right in {now.names_right} of {counted(now.tasks, 'task')}"
+            f"{_tasks_right(now)}"
         )
         lines.append(f"{now.input_tokens:,} input and {now.output_tokens:,} output tokens")
     if now.provider_errors:
@@ -161,6 +176,13 @@ def clock_time(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}:{rest:02}"
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _tasks_right(now: Tally) -> str:
+    tasks = counted(now.tasks, "task")
+    if now.goes_on:
+        return f"{now.names_right} of {tasks} done without errors"
+    return f"names right in {now.names_right} of {tasks}"
 
 
 def _session_mark(played: Played) -> tuple[str, str]:

@@ -28,6 +28,11 @@ class RunInfo:
     scenarios: tuple[ScenarioInfo, ...]
     config: Mapping[str, Any]
 
+    @property
+    def goes_on(self) -> bool:
+        """Does a Task go on after a wrong step?"""
+        return self.config.get("on_mismatch") == "continue"
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:

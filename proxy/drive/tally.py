@@ -11,7 +11,8 @@ from proxy.drive.states import SessionState
 class Tally:
     """How far a drive is. Tasks `ended` and `names_right` are as the proxy sees them while
     it plays: by tool names alone. Only `score` judges arguments. `sessions_right` are those that are
-    over and in which all names were right.
+    over and in which all names were right. Where a wrong step does not end its Task (`goes_on`),
+    `names_right` are those that were done without one.
 
     Sessions that were over before the drive began are counted as `already`, and nowhere else.
     `provider_errors` are turns that the provider failed, `retries` requests that it was sent again.
@@ -29,6 +30,7 @@ class Tally:
     failures: int = 0
     provider_errors: int = 0
     retries: int = 0
+    goes_on: bool = False
 
 
 def tally(total: Tally, states: dict[str, SessionState]) -> Tally:

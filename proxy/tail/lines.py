@@ -60,6 +60,9 @@ class Line:
     cost: Cost = Cost()
 
 
+_MARKS = {"right": "✓", "wrong": "✗", "unscored": "-", None: "?"}
+_ERRED = "~"
+
 RULES = frozenset({"run", "proxy"})
 """Kinds of lines that are about all Sessions that follow."""
 
@@ -178,8 +181,11 @@ def _task(event: TaskSummary) -> Line:
 
 
 def _session(event: SessionSummary) -> Line:
-    marks = {"right": "✓", "wrong": "✗", "unscored": "-", None: "?"}
-    text = f"{event.right}/{len(event.tasks)} tasks right {''.join(marks[it] for it in event.tasks)}"
+    marks = [_MARKS[it] for it in event.tasks]
+    for number in event.after_errors:
+        marks[number] = _ERRED
+    more = f", {len(event.after_errors)} after errors" if event.after_errors else ""
+    text = f"{event.right}/{len(event.tasks)} tasks right{more} {''.join(marks)}"
     if event.verdict is None:
         text = "the session is over"
     return _summed(event, "session", text)
@@ -191,6 +197,8 @@ def _summed(event: TaskSummary | SessionSummary, kind: str, text: str) -> Line:
     )
     if event.verdict is None:
         mark, color = "", ""
+    if event.verdict == "right" and event.after_errors:
+        mark, color = "erred", "odd"
     spent = event.spent
     cost = Cost() if spent is None else Cost(spent.input_tokens, spent.output_tokens, spent.seconds)
     return Line(event.at, event.place, kind, text, mark, color, event.verdict, cost)

@@ -175,4 +175,5 @@ def _session_summary(
             sum(task.tokens[1] for task in tasks),
             max(0.0, max(it.ended_at for it in tasks) - min(it.began_at for it in tasks if it.began_at)),
         ),
+        after_errors=tuple(i for i, it in enumerate(opinions) if it and it.right and it.after_errors),
     )

@@ -75,16 +75,21 @@ class TaskSummary:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A Session that is over: the verdict on each Task (as in `TaskSummary`), and what it took."""
+    """A Session that is over: the verdict on each Task (as in `TaskSummary`), and what it took.
+
+    `after_errors` are the numbers of the Tasks (from 0) that came right only after a wrong Step.
+    """
 
     place: Place
     at: float
     tasks: tuple[str | None, ...]
     spent: Spent
+    after_errors: tuple[int, ...] = ()
 
     @property
     def right(self) -> int:
-        return self.tasks.count("right")
+        """How many Tasks came right without a wrong Step."""
+        return self.tasks.count("right") - len(self.after_errors)
 
     @property
     def verdict(self) -> str | None:

@@ -21,7 +21,17 @@ CODES = {
 NAME_CODES = ("36", "35", "34", "96", "95", "94")
 """For names of sessions, one after the other: neither green nor red nor yellow, which are verdicts."""
 
-MARKS = {"right": "✓", "wrong": "✗", "odd": "!", "asks": "?", "calls": "→", "told": "←", "open": "·", "": " "}
+MARKS = {
+    "right": "✓",
+    "erred": "~",
+    "wrong": "✗",
+    "odd": "!",
+    "asks": "?",
+    "calls": "→",
+    "told": "←",
+    "open": "·",
+    "": " ",
+}
 """One column each; `ascii_only` has others for them."""
 
 _ASCII = str.maketrans(

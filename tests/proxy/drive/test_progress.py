@@ -170,6 +170,18 @@ def test_a_finished_session_is_one_line() -> None:
     assert right == "[18/18] ✓ a.e1          2/2 names right      1,234 tokens   4m10s  ✓✓"
 
 
+def test_where_tasks_go_on_after_a_wrong_step_it_is_not_names_that_are_counted() -> None:
+    went_on = played("a.e1", True, False)
+    assert session_line(went_on, 1, 1, 1.0, PLAIN, goes_on=True) == (
+        "[1/1] ✗ a.e1          1/2 without errors      1,234 tokens   1.00s  ✓✗"
+    )
+    now = tally(Tally(1, 2, done=1, goes_on=True), {"a.e1": state("a.e1", True, False, tokens=(1, 1))})
+    assert foot(now, 1.0, PLAIN, 80)[1][1] == "without errors: 0/1 sessions, 1/2 tasks, 2 tokens"
+    assert summary(DriveReport((went_on,), ()), now, 8.0)[0] == (
+        "1 of 1 session played in 8 s: 1 of 2 tasks done without errors"
+    )
+
+
 def test_a_session_that_was_given_up_says_so_and_is_neither_right_nor_wrong() -> None:
     failure = Failure("a.e1", None, "proxy", "gone")
     given_up = Played(Planned("a", 1, 2), "a.e1", "failed", None, (failure,))

@@ -215,7 +215,7 @@ def summary(**values: Any) -> TaskSummary:
         ({"verdict": "right"}, ("right", "right, 3/2 steps, Mixed", "right")),
         (
             {"verdict": "right", "after_errors": True},
-            ("right", "right after errors, 3/2 steps, Mixed", "right"),
+            ("erred", "right after errors, 3/2 steps, Mixed", "right"),
         ),
         (
             {"verdict": "wrong", "step": 3, "why": "f: is none of the tools"},
@@ -255,6 +255,20 @@ def test_the_summary_of_a_session_says_which_tasks_were_right(
     tasks: tuple[str | None, ...], line: tuple[str, str, str | None]
 ) -> None:
     assert compact(SessionSummary(SESSION, AT, tasks, SPENT)) == [("session", *line, Cost(2000, 100, 3.5))]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "after_errors", "line"),
+    [
+        (("right", "right"), (1,), ("erred", "1/2 tasks right, 1 after errors ✓~", "right")),
+        (("wrong", "right", "right"), (1,), ("wrong", "1/3 tasks right, 1 after errors ✗~✓", "wrong")),
+    ],
+)
+def test_a_task_that_came_right_after_errors_is_counted_apart(
+    tasks: tuple[str, ...], after_errors: tuple[int, ...], line: tuple[str, str, str]
+) -> None:
+    told = compact(SessionSummary(SESSION, AT, tasks, SPENT, after_errors))
+    assert told == [("session", *line, Cost(2000, 100, 3.5))]
 
 
 def test_a_failure_names_its_status_once() -> None:
