@@ -112,7 +112,7 @@ def write_figures(
     own = [
         trajectory
         for trajectory, score in scored_pairs(trajectories, sessions)
-        if is_whole(score) and _has_writes(trajectory.scenario)
+        if is_whole(score) and has_writes(trajectory.scenario)
     ]
     kinds = [by_session[trajectory.session, trajectory.epoch] for trajectory in own]
     ids = [trajectory.scenario.id for trajectory in own]
@@ -152,7 +152,8 @@ def writes_made(trajectory: Trajectory) -> list[Made]:
     return calls_made(trajectory, {name for name, note in notes.items() if note.side_effects})
 
 
-def _has_writes(scenario: Scenario) -> bool:
+def has_writes(scenario: Scenario) -> bool:
+    """Does one of its tools have side effects, by its author's word?"""
     return any(scenario.notes.get(tool.name, NO_NOTES).side_effects for tool in scenario.tools)
 
 

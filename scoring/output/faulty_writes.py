@@ -29,15 +29,16 @@ def standing_writes(findings: Iterable[WriteFinding]) -> list[Faulty]:
     return [(it,) for it in findings if it.kind == STALE]
 
 
-def both_lists(findings: Sequence[WriteFinding]) -> list[tuple[str, list[Faulty]]]:
-    """The lists that hold anything, with their titles."""
-    lists = (AT_FAULT, faulty_writes(findings)), (STANDING, standing_writes(findings))
-    return [(title, entries) for title, entries in lists if entries]
+def write_lists(findings: Sequence[WriteFinding]) -> tuple[tuple[str, list[Faulty]], ...]:
+    """Both lists with their titles."""
+    return (AT_FAULT, faulty_writes(findings)), (STANDING, standing_writes(findings))
 
 
 def write_lines(findings: Sequence[WriteFinding], limit: int | None) -> Iterator[str]:
     """Where each is, and what is wrong with it; of each list no more than `limit`."""
-    for title, entries in both_lists(findings):
+    for title, entries in write_lists(findings):
+        if not entries:
+            continue
         yield f"{title}: {len(entries)}"
         shown = entries if limit is None else entries[:limit]
         yield from (f"  {place_of_write(it)}: {told(it)}" for it in shown)
@@ -62,8 +63,8 @@ def kinds(entry: Faulty) -> str:
     return ", ".join(it.kind.removesuffix("_write") for it in entry) + " write"
 
 
-def call_and_why(entry: Faulty) -> str:
-    """The call with its arguments, and everything that is wrong with it."""
+def call_and_why(entry: Faulty, limit: int = ARGUMENTS) -> str:
+    """The call with its arguments, `limit` characters of them, and everything that is wrong with it."""
     first = entry[0]
-    call = f"{first.tool} {clip(first.arguments, ARGUMENTS)}"
+    call = f"{first.tool} {clip(first.arguments, limit)}"
     return visible(f"{call} {', and '.join(it.why for it in entry)}")

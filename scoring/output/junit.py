@@ -14,6 +14,7 @@ from scenarios.text import clip, visible
 from scoring.gates import Outcome, outcome_lines
 from scoring.output.document import evidence_document
 from scoring.output.evidence_text import evidence_line
+from scoring.output.faulty_writes import write_lines
 from scoring.report import RunReport, Scored, TaskRow, task_rows
 from scoring.types import CORRECT, TaskScore
 
@@ -101,7 +102,13 @@ def _suite(report: RunReport, scored: Scored, rows: Sequence[TaskRow]) -> Elemen
         told["note"] = report.modes.banner
     for key, value in told.items():
         ElementTree.SubElement(properties, "property", {"name": key, "value": visible(value)})
-    suite.extend(_case(row, row.scores[name]) for row in rows)
+    for row in rows:
+        case = _case(row, row.scores[name])
+        place = session.session, session.epoch, row.position
+        writes = [it for it in report.writes if (it.session, it.epoch, it.task) == place]
+        if writes:
+            ElementTree.SubElement(case, "system-out").text = "\n".join(write_lines(writes, None))
+        suite.append(case)
     return suite
 
 

@@ -13,6 +13,7 @@ from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
 from scoring.output.evidence_text import evidence_line
+from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
 from scoring.output.tables import interval, percent, quantity, unscored_line, worded
 from scoring.report import RunReport, TaskRow, task_rows
 from scoring.types import CORRECT, TaskScore
@@ -36,6 +37,7 @@ ELSEWHERE = "--format json has everything"
 
 _NAME = 60
 _LINE = 160
+_ARGUMENTS = 80
 _GROUPS = 20
 
 Cells = tuple[str, ...]
@@ -83,6 +85,7 @@ def _run(report: RunReport, outcomes: Sequence[Outcome], limit: int) -> str:
         _behaviour(report),
         _errors(report),
         _unscored(report),
+        *_writes(report, limit),
         _wrong(report, limit),
         _disagreements(report, limit),
     ]
@@ -182,6 +185,16 @@ def _wrong(report: RunReport, limit: int) -> list[str]:
     return _details(report, "Wrong tasks", rows, limit, _why)
 
 
+def _writes(report: RunReport, limit: int) -> Iterator[list[str]]:
+    for title, entries in write_lists(report.writes):
+        rows = [
+            (code(place_of_write(it)), kinds(it), code(call_and_why(it, _ARGUMENTS), 2 * _LINE))
+            for it in entries[:limit]
+        ]
+        more = _more(len(entries), limit, "write")
+        yield _folded(title, len(entries), _table(["Where", "What is wrong", "Write"], rows), more)
+
+
 def _disagreements(report: RunReport, limit: int) -> list[str]:
     rows = [row for row in task_rows(report) if row.disagrees]
     return _details(report, "Tasks on which the scorers disagree", rows, limit, _verdict)
@@ -190,8 +203,6 @@ def _disagreements(report: RunReport, limit: int) -> list[str]:
 def _details(
     report: RunReport, title: str, rows: Sequence[TaskRow], limit: int, tell: Callable[[TaskScore], str]
 ) -> list[str]:
-    if not rows:
-        return []
     shown = [
         (
             code(row.session.session),
@@ -201,15 +212,16 @@ def _details(
         )
         for row in rows[:limit]
     ]
-    more = _more(len(rows), limit, "task")
-    return [
-        f"<details><summary>{title}: {len(rows)}</summary>",
-        "",
-        *_table(["Session", "Task", "Label", *_scorers(report)], shown),
-        *(["", *more] if shown and more else more),
-        "",
-        "</details>",
-    ]
+    table = _table(["Session", "Task", "Label", *_scorers(report)], shown)
+    return _folded(title, len(rows), table, _more(len(rows), limit, "task"))
+
+
+def _folded(title: str, number: int, table: Sequence[str], more: Sequence[str]) -> list[str]:
+    """A list behind its title; nothing where it has no entries."""
+    if not number:
+        return []
+    told = [*table, *([""] if table and more else []), *more]
+    return [f"<details><summary>{title}: {number}</summary>", "", *told, "", "</details>"]
 
 
 def _is_wrong(score: TaskScore) -> bool:

@@ -13,7 +13,9 @@ from typing import Any
 from scenarios.reference import depth
 from scenarios.types import NO_NOTES, Node, Reply, Scenario, Task
 from scoring.metrics.usage import StepUsage, Usage
+from scoring.metrics.writes import STALE, WriteFinding
 from scoring.output.document import fault_document
+from scoring.output.faulty_writes import call_and_why
 from scoring.page.reading import CallReading, Reading, StepReading, done_by, judged_otherwise, read_session
 from scoring.page.shown import ShownCall, ShownSession, ShownStep, ShownTask
 from scoring.report import RunReport, Scored
@@ -26,7 +28,10 @@ _NOTHING = ShownCall(None, None)
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A Task as it was played and read: `others` are the readings of the other scorers, by name."""
+    """A Task as it was played and read.
+
+    `others` are the readings of the other scorers, by name; `writes` what is wrong with its writes.
+    """
 
     task: Task
     played: TaskTrajectory
@@ -34,6 +39,7 @@ class _Read:
     usage: Sequence[StepUsage]
     reading: Reading
     others: Mapping[str, Reading]
+    writes: Sequence[WriteFinding]
 
 
 def session_detail(
@@ -43,6 +49,7 @@ def session_detail(
     trajectory, judge = report.trajectories[index], judging(report)
     readings = {it.scorer.name: _reading(it, trajectory, index, report) for it in report.scored}
     mine = readings.pop(judge.scorer.name)
+    writes = [it for it in report.writes if (it.session, it.epoch) == (trajectory.session, trajectory.epoch)]
     tasks = []
     for number, (task, played) in enumerate(zip(trajectory.scenario.tasks, trajectory.tasks, strict=True)):
         place = trajectory.scenario.id, trajectory.epoch, number
@@ -53,6 +60,7 @@ def session_detail(
             usage.steps.get(place, ()),
             mine[number],
             {name: found[number] for name, found in readings.items()},
+            [it for it in writes if it.task == number],
         )
         error = judge.classes[index][number]
         tasks.append(
@@ -124,6 +132,7 @@ def _conversation(read: _Read) -> JSON:
         "reference": {"least": depth(read.task.nodes), "nodes": list(_nodes(read.task.nodes, read.reading))},
         "turns": turns,
         "steps": [_step(read, number, reply) for number, reply in enumerate(read.played.replies)],
+        "standing": [call_and_why((it,)) for it in read.writes if it.kind == STALE],
         "closing": read.played.replies[-1].content if closed else None,
     }
 
@@ -188,6 +197,11 @@ def _calls(
             "outcome": told[position].outcome,
             **_judged(it),
             "also": {name: found[position] for name, found in others.items() if found[position]},
+            "at_fault": [
+                {"kind": it.kind.replace("_", " "), "why": it.why}
+                for it in read.writes
+                if (it.step, it.call) == (number, position)
+            ],
         }
 
 

@@ -16,7 +16,9 @@ from scoring.compare.words import from_one
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Definitions
+from scoring.metrics.writes import has_writes, writes_made
 from scoring.output.document import document as score_document
+from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
 from scoring.page.comparisons import comparisons
 from scoring.page.layout import layout
 from scoring.page.sessions import index_rows, session_key
@@ -98,6 +100,7 @@ def _run(run: PageRun, number: int, title: str) -> JSON:
         "banner": modes.banner,
         "warnings": [NEVER_PARALLEL] if never_parallel(report.trajectories) else [],
         "counts": _counts(report),
+        "faulty_writes": _faulty_writes(report, number),
         "scorers": {
             it.scorer.name: {"note": it.scorer.note, **told["scorers"][it.scorer.name]}
             for it in report.scored
@@ -123,6 +126,32 @@ def _counts(report: RunReport) -> JSON:
         "sessions": len(report.sessions),
         "epochs": max((session.epoch for session in report.sessions), default=0),
         "tasks": sum(len(session.scenario.tasks) for session in report.sessions),
+    }
+
+
+def _faulty_writes(report: RunReport, number: int) -> JSON | None:
+    """How many writes the agent made, and lists of those at fault; None if no tool is known to write."""
+    if not any(has_writes(it.scenario) for it in report.trajectories):
+        return None
+    places = {(it.session, it.epoch): place for place, it in enumerate(report.trajectories)}
+    return {
+        "made": sum(len(writes_made(it)) for it in report.trajectories),
+        "lists": [
+            {
+                "title": title,
+                "entries": [
+                    {
+                        "key": session_key(number, places[it[0].session, it[0].epoch]),
+                        "task": it[0].task + 1,
+                        "place": place_of_write(it),
+                        "kinds": kinds(it),
+                        "told": call_and_why(it),
+                    }
+                    for it in entries
+                ],
+            }
+            for title, entries in write_lists(report.writes)
+        ],
     }
 
 

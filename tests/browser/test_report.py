@@ -276,6 +276,36 @@ def test_a_wrong_argument_stands_beside_the_expected_one(report: Written, open_p
     assert row.locator(".path").inner_text() == "$.thing"
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A report of a session whose first write is made twice, and left standing in the end."""
+    folder = tmp_path_factory.mktemp("written")
+    return write(folder, pages.write_log_of_writes(folder / "written.db"))
+
+
+def test_writes_at_fault_are_counted_on_the_first_screen_and_lead_to_their_calls(
+    written: str, open_page: Open
+) -> None:
+    page = opened(open_page, written).page
+    notice = page.locator(".notice.writes")
+    notice.get_by_text("Writes at fault: 2 of 3; writes left standing: 1").click()
+    assert notice.get_by_role("listitem").count() == 3
+    notice.get_by_role("link", name="shop_1.e1, task 1, step 2, call 1").click()
+    calls = page.locator('[data-part="task 1"] .step .call')
+    expect(calls).to_have_count(2)
+    first, second = (call.locator(".badge.warn").all_inner_texts() for call in calls.all())
+    assert [first, [it.removeprefix("!").strip() for it in second]] == [[], ["repeated write", "wrong write"]]
+    assert calls.last.locator(".write-fault").inner_text() == (
+        "This write was made before, and was made more often than the task wants."
+    )
+    standing = page.locator('[data-part="task 2"] .standing')
+    assert 'undo {"thing": "lamp"} was not made: the write of findPrice stands' in standing.inner_text()
+
+
+def test_a_run_without_tools_that_write_counts_none(known: str, open_page: Open) -> None:
+    assert opened(open_page, known).page.locator(".notice.writes").count() == 0
+
+
 def test_the_graph_says_in_words_what_was_done(known: str, open_page: Open) -> None:
     page = opened(open_page, known, "#session=r0s0").page
     graph = page.locator('[data-part="task 1"] svg.graph')

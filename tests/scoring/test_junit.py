@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,6 +9,7 @@ from support import scored
 from support.scored import HOSTILE, rate, right, session, unscored, wrong
 
 from scoring.gates import check, parse_gate
+from scoring.metrics.writes import WriteFinding
 from scoring.output.junit import junit_text
 from scoring.report import RunReport
 
@@ -183,3 +185,24 @@ def test_the_command_writes_xml_and_nothing_else(tmp_path: Path) -> None:
     root = parsed(result.stdout)
     assert counts_of(root) == {"tests": "2", "failures": "1", "errors": "0"}
     assert [[it.tag for it in case] for case in root.iter("testcase")] == [[], ["failure"]]
+
+
+REPEATED = WriteFinding("rooms.e1", 1, 1, 0, 0, "book", "repeated_write", '{"day": 1}', "was made before")
+WRONG_TOO = replace(REPEATED, kind="wrong_write", why="is no call that the task wants")
+STALE = replace(REPEATED, kind="stale_write", call=None, tool="cancel", why="was not made")
+
+
+def test_the_writes_at_fault_of_a_task_are_told_in_its_case() -> None:
+    report = scored.report(writes=(REPEATED, WRONG_TOO, STALE))
+    first, second = parsed(junit_text([report])).iter("testcase")
+    assert list(first) == []
+    assert [(it.tag, it.text) for it in second] == [
+        (
+            "system-out",
+            "Writes at fault: 1\n"
+            '  rooms.e1, task 2, step 1, call 1: repeated, wrong write: book {"day": 1} was made before, and '
+            "is no call that the task wants\n"
+            "Writes left standing: 1\n"
+            '  rooms.e1, task 2, step 1: stale write: cancel {"day": 1} was not made',
+        )
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from support import scored
@@ -8,6 +9,7 @@ from support.scored import HOSTILE, rate, right, session, unscored, wrong
 
 from scoring.gates import Outcome, check, parse_gate
 from scoring.metrics.figures import Figure
+from scoring.metrics.writes import WriteFinding
 from scoring.output.markdown import MOST, markdown_text
 from scoring.report import RunReport
 
@@ -217,3 +219,26 @@ def test_the_command_writes_markdown_and_nothing_else(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("### Scores of run <code>r1</code>\n\n- **passed**: ")
     assert "<summary>Wrong tasks: 1</summary>" in result.stdout
+
+
+REPEATED = WriteFinding("rooms.e1", 1, 1, 0, 0, "book", "repeated_write", '{"day": 1}', "was made before")
+WRONG_TOO = replace(REPEATED, kind="wrong_write", why="is no call that the task wants")
+STALE = replace(REPEATED, kind="stale_write", call=None, tool="cancel", why="was not made")
+
+
+def test_writes_at_fault_are_listed_each_once_apart_from_those_left_standing() -> None:
+    text = shown(markdown_text([scored.report(writes=(REPEATED, WRONG_TOO, STALE))], []))
+    at_fault, standing = text.split("Writes at fault: 1\n")[1].split("Writes left standing: 1\n")
+    assert (
+        '| rooms.e1, task 2, step 1, call 1 | repeated, wrong write | book {"day": 1} was made before, '
+        "and is no call that the task wants |"
+    ) in at_fault.splitlines()
+    assert (
+        '| rooms.e1, task 2, step 1 | stale write | cancel {"day": 1} was not made |' in standing.splitlines()
+    )
+
+
+def test_long_arguments_of_a_write_do_not_push_out_what_is_wrong_with_it() -> None:
+    text = shown(markdown_text([scored.report(writes=(replace(REPEATED, arguments="x" * 1000),))], []))
+    assert "xxx... was made before |" in text
+    assert len(text) < 1000

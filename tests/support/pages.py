@@ -88,6 +88,37 @@ def write_log(path: Path, run: str = "r1") -> Path:
     return path
 
 
+def write_log_of_writes(path: Path) -> Path:
+    """A Run of one Session whose calls write: the first is made twice, and is not undone as it should."""
+    lamp, chair = ({"thing": it} for it in ("lamp", "chair"))
+    undo = {**logs.RECORD["tools"][0]["function"], "name": "undo"}
+    undoing = {**logs.RECORD["answer_list"][1][0], "action": {"name": "undo", "arguments": lamp}}
+    record = {
+        **logs.RECORD,
+        "tools": [*logs.RECORD["tools"], {"type": "function", "function": undo}],
+        "answer_list": [logs.RECORD["answer_list"][0], [undoing, logs.RECORD["answer_list"][1][1]]],
+        "annotations": {
+            "findPrice": {"side_effects": True},
+            "undo": {"side_effects": True, "undoes": ["findPrice"]},
+        },
+    }
+    other = logs.call_message(("findPrice", json.dumps(chair)))
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(
+            *(logs.run(history="live"), logs.scenario("shop_1", record), logs.session(), logs.turn(1, 0)),
+            *(logs.start("x1"), logs.finish("x1", message=RIGHT), logs.step(exchange_id="x1", message=RIGHT)),
+            *(
+                logs.start("x2"),
+                logs.finish("x2", message=RIGHT),
+                logs.step(1, exchange_id="x2", message=RIGHT),
+            ),
+            *(logs.end(0, "agent_stopped"), logs.turn(2, 1)),
+            *(logs.start("x3", turn=2), logs.finish("x3", message=other)),
+            *(logs.step(0, 1, turn=2, exchange_id="x3", message=other), logs.end(1, "agent_stopped")),
+        )
+    return path
+
+
 def _played(run: str) -> list[Row]:
     """In Task 2 a first try fails, and of two calls one is wrong."""
     served = logs.call(0, "findPrice", '{"thing": "lamp"}', '{"price": 3}')

@@ -42,7 +42,14 @@ def by_scorer(**of_task: Any) -> dict[str, Any]:
 
 def call(text: str, verdict: str, **of_call: Any) -> dict[str, Any]:
     given = {"observation": None, "outcome": None, "node": None, "expected": None, "faults": []}
-    told = {"name": "findPrice", "arguments": text, "verdict": verdict, "message": None, "also": {}}
+    told = {
+        "name": "findPrice",
+        "arguments": text,
+        "verdict": verdict,
+        "message": None,
+        "also": {},
+        "at_fault": [],
+    }
     return {**given, **told, **of_call}
 
 
@@ -144,6 +151,7 @@ def test_a_session_opens_into_its_conversation_beside_the_references(page: Page,
         "closing": None,
     }
     of_tasks = {"label": "Single-Tool", "subtype": None, "failure": None, "seconds": 4.0, "opened_at": 3.0}
+    of_tasks["standing"] = []
     assert page.packed("detail")["r0s0"] == {
         "key": "r0s0",
         "session": "shop_1.e1",
@@ -353,3 +361,7 @@ def test_one_scorer_alone_reads_the_calls_itself(log: Path) -> None:
         0,
         {"thing": "chair"},
     )
+
+
+def test_a_run_without_tools_that_write_says_nothing_of_writes(page: Page) -> None:
+    assert page.document["runs"][0]["faulty_writes"] is None

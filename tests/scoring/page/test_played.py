@@ -177,3 +177,32 @@ def test_no_key_is_in_a_page(page: Page) -> None:
     assert len(page.packed("raw")) == 20
     assert CANARY not in everything
     assert CANARY[3:19] not in everything
+
+
+@pytest.mark.parametrize("history", ["gold", "live"])
+def test_writes_at_fault_are_marked_at_their_calls(
+    page: Page, logs: dict[str, Path], details: dict[str, Any], history: str
+) -> None:
+    number = list(logs).index(history)
+    told = json.loads(run("score", logs[history], "--format", "json").stdout)["writes"]
+    assert told
+    marked = [
+        (detail["session"], task["number"] - 1, step["number"] - 1, place, fault["kind"].replace(" ", "_"))
+        for key, detail in details.items()
+        if key.startswith(f"r{number}s")
+        for task in detail["tasks"]
+        for step in task["steps"]
+        for place, call in enumerate(step["calls"])
+        for fault in call["at_fault"]
+    ]
+    expected = [
+        tuple(it[name] for name in ("session", "task", "step", "call", "kind"))
+        for it in told
+        if it["call"] is not None
+    ]
+    assert marked == expected
+    at_fault, _ = page.document["runs"][number]["faulty_writes"]["lists"]
+    assert (at_fault["title"], len(at_fault["entries"])) == (
+        "Writes at fault",
+        len({place[:4] for place in expected}),
+    )

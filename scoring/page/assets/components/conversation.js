@@ -61,6 +61,7 @@ function conversationItems(task, options) {
     ended = !(step.calls || []).length;
   }
   while (shown < turns.length) showTurn();
+  if ((task.standing || []).length) add("standing", task.standing, () => renderStanding(task.standing));
   const end = endingWords(task);
   if (end) add("end", end, () => element("p", { class: "ending quiet" }, end));
   return items;
@@ -165,13 +166,30 @@ function renderCall(call, position, of) {
       ? element("span", { class: "quiet" }, `${verdict === "right" ? "node" : "nearest to node"} ${call.node + 1}`)
       : null,
     Object.entries(call.also || {}).map(([name, says]) => badge("info", `${name}: ${says}`)),
+    (call.at_fault || []).map(({ kind }) => badge("warn", kind)),
   );
   const made = element("div", { class: `call ${verdict}` }, head);
   const told = (call.faults || []).some(fault => fault.message === call.message);
   if (call.message && verdict !== "right" && !told)
     append(made, element("p", { class: "call-message" }, foreign(call.message, { limit: 800 })));
-  append(made, renderArguments(call), renderObservation(call));
+  append(made, renderWriteFaults(call), renderArguments(call), renderObservation(call));
   return made;
+}
+
+/* What is wrong with a call that changes something, beyond what the verdict says of it. */
+function renderWriteFaults(call) {
+  const why = (call.at_fault || []).map(fault => fault.why);
+  return why.length ? element("p", { class: "write-fault" }, foreign(`This write ${why.join(", and ")}.`)) : null;
+}
+
+function renderStanding(standing) {
+  return element(
+    "div",
+    { class: "standing" },
+    standing.map(told =>
+      element("p", { class: "write-fault" }, badge("warn", "stale write"), " ", foreign(told, { limit: 800 })),
+    ),
+  );
 }
 
 const OUTCOMES = {

@@ -146,6 +146,33 @@ function runTable() {
   );
 }
 
+/* How many of the agent's writes are at fault, and behind that each of them with the way to it. */
+function writesNotice({ made, lists }, name) {
+  const [atFault, standing] = lists.map(({ title, entries }) => `${title}: ${number(entries.length)}`);
+  if (!lists.some(({ entries }) => entries.length))
+    return element("p", { class: "notice writes" }, name, `${atFault} of ${number(made)}`);
+  const head = `${atFault} of ${number(made)}${lists[1].entries.length ? `; ${standing.toLowerCase()}` : ""}`;
+  const list = () =>
+    element(
+      "ul",
+      { class: "faulty-writes" },
+      lists.flatMap(({ entries }) => entries).map(faultyWrite),
+    );
+  return element("div", { class: "notice warn writes" }, name, disclosure(head, list));
+}
+
+function faultyWrite({ key, task, place, kinds, told }) {
+  return element(
+    "li",
+    {},
+    element("a", { href: sessionAddress(key, task) }, foreign(place, { limit: 160 })),
+    ": ",
+    badge("warn", kinds),
+    " ",
+    foreign(told, { limit: 800 }),
+  );
+}
+
 function runNotices(run) {
   const name = several() ? element("strong", {}, foreign(run.title, { limit: 80 }), ": ") : null;
   const lines = [run.banner, ...(run.warnings || [])].filter(Boolean);
@@ -166,6 +193,7 @@ function runNotices(run) {
       ),
     );
   }
+  if (run.faulty_writes) notices.push(writesNotice(run.faulty_writes, name && name.cloneNode(true)));
   if (run.judged_by)
     notices.push(
       element("p", { class: "notice" }, name && name.cloneNode(true), "Judged by ", foreign(run.judged_by)),
