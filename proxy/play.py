@@ -130,8 +130,10 @@ def _beyond_released(
 ) -> tuple[Session, Decision]:
     """A Step that the released harness does not take; `refused` is None if it refused an earlier one."""
     nodes = _task(session).nodes
-    asked = {i for i in session.done if nodes[i].is_ask}
-    done = session.served | asked
+    # A closing node is done when it was called as if it were a tool: the close is still to come.
+    done = frozenset(
+        {i for i in session.served if nodes[i].is_call} | {i for i in session.done if nodes[i].is_ask}
+    )
     taken = takes_by_name(nodes, done, reply, partial(is_right, session.scenario))
     if taken is None:
         allowed = tuple((nodes[i].name,) for i in ready(nodes, done))

@@ -339,11 +339,13 @@ class Player:
         self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread, asked))
 
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
+        self._journal.log.put(self._journal.answered(exchange_id, answer))
         before = self.session
+        # Should judging fail, that is not the agent's fault either.
+        self.session = provider_failed(before)
         content, calls = reply_of(message)
         self.session, decision = judge(before, message, content, calls)
         now = self._journal.now()
         step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
-        ends = end_rows(self.row.id, before, self.session, now)
-        self._journal.log.put(self._journal.answered(exchange_id, answer), step, *ends)
+        self._journal.log.put(step, *end_rows(self.row.id, before, self.session, now))
         return decision

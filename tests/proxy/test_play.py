@@ -246,6 +246,18 @@ def test_after_it_a_step_that_the_graph_does_not_allow_ends_the_task(wrong: dict
     assert (decision.reason or "").endswith("; allowed here: getPrice")
 
 
+@pytest.mark.parametrize("ready", ["at once", "after a call"])
+def test_a_close_that_was_called_like_a_tool_is_still_to_be_said(ready: str) -> None:
+    """As the released harness takes the call; what it makes of the text is in its verdict."""
+    session = opened() if ready == "after a call" else opened(scenes.chat("chat", 1))
+    if ready == "after a call":
+        session = played(session, calls(LAMP))
+    session, called = say(session, calls(("prepare_to_answer", {})))
+    assert called.action == "observe"
+    session, said = say(session, text("Hello."))
+    assert (said.action, session.ends, session.names_right) == ("close", ("closed",), (False,))
+
+
 # Ids
 
 
