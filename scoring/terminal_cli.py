@@ -6,7 +6,9 @@ import shutil
 
 from scoring.output.wrapping import COLUMNS
 
+LEAST_COLUMNS = 40
+
 
 def text_columns() -> int:
-    """As wide as the terminal, or the variable COLUMNS, but no wider than `COLUMNS`; that without either."""
-    return min(shutil.get_terminal_size((COLUMNS, 24)).columns, COLUMNS)
+    """As wide as the terminal or the variable COLUMNS says, within reason; `COLUMNS` if neither does."""
+    return max(LEAST_COLUMNS, min(shutil.get_terminal_size((COLUMNS, 24)).columns, COLUMNS))

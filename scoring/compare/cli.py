@@ -152,12 +152,17 @@ def _print(comparison: Comparison, scorer: Scorer, output_format: str) -> None:
     from scoring.compare.markdown import markdown
     from scoring.compare.text import table
     from scoring.output.json_text import json_bytes
+    from scoring.terminal_cli import text_columns
 
     if output_format == "json":
         click.echo(json_bytes(document(comparison, scorer.name, scorer.version), indent=2), nl=False)
     else:
-        write = markdown if output_format == "markdown" else table
-        click.echo(write(comparison, scorer.name, scorer.version), nl=False)
+        told = (
+            markdown(comparison, scorer.name, scorer.version)
+            if output_format == "markdown"
+            else table(comparison, scorer.name, scorer.version, text_columns())
+        )
+        click.echo(told, nl=False)
 
 
 def _gate(comparison: Comparison) -> int:

@@ -227,7 +227,9 @@ def _of_means(value: float, found: tuple[float, float], n: int, settings: Settin
 
     The loss that is not ruled out is never less than if B lost everything in that share. Where no
     resample differs from another, the share makes the interval: nothing changes there, or everything
-    changes the way it did; either way where nothing changed at all.
+    changes the way it did; either way where nothing changed at all. Over fewer scenarios than a verdict
+    takes, where no test can tell a difference from 0, everything may be lost or gained in the share, and
+    the interval holds 0.
     """
     unseen = unseen_share(n, normal_quantile(1 - settings.alpha / 2))
     worst, best = value - unseen * (1 + value), value + unseen * (1 - value)
@@ -235,6 +237,8 @@ def _of_means(value: float, found: tuple[float, float], n: int, settings: Settin
     if high - low < 1e-12:
         still = value * (1 - unseen)
         low, high, interval = still if value > 0 else worst, still if value < 0 else best, UNSEEN
+    if n < least_changes(settings.alpha):
+        low, high, interval = min(low, worst, 0.0), max(high, best, 0.0), UNSEEN
     return Difference(value, low, high, interval, max(0.0, -min(low, worst)))
 
 

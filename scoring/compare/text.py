@@ -1,9 +1,8 @@
-"""A comparison as plain text for a terminal, at most 100 columns wide. Pure: values in, text out."""
+"""A comparison as plain text for a terminal. Pure: values in, text out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from scenarios.text import clip, counted, visible, width
 from scoring.compare.comparison import Comparison, Level, Metric
@@ -25,26 +24,30 @@ from scoring.compare.words import (
     verdict_of,
 )
 from scoring.output.tables import percent
+from scoring.output.wrapping import COLUMNS, LEAST, wrapped
 
-COLUMNS = 100
 GAP = "  "
 FLIPS_SHOWN = 20
 SIDE_COLUMNS = 40
 NAME_COLUMNS = 32
 
 
-def table(comparison: Comparison, scorer: str, version: str) -> str:
-    """What is compared, the verdict with its grounds, the rates, and what changed."""
+def table(comparison: Comparison, scorer: str, version: str, width_of_text: int = COLUMNS) -> str:
+    """What is compared, the verdict with its grounds, the rates, and what changed.
+
+    Nothing but the table of rates is wider than `width_of_text`.
+    """
     lines: list[str] = []
     for said in (banner(comparison), same_run(comparison.a, comparison.b)):
-        lines += [*_wrapped(said), ""] if said else []
-    lines += [*columns(_header(comparison, scorer, version)), ""]
-    lines += [line for said in (headline(comparison), *grounds(comparison)) for line in _wrapped(said)]
+        lines += [*wrapped(said, width_of_text), ""] if said else []
+    lines += [*columns(_header(comparison, scorer, version, width_of_text)), ""]
+    reasons = (headline(comparison), *grounds(comparison))
+    lines += [line for said in reasons for line in wrapped(said, width_of_text)]
     lines += ["", *columns(rate_rows(comparison), right=True), ""]
-    lines += [line for said in pairing(comparison) for line in _wrapped(said)]
+    lines += [line for said in pairing(comparison) for line in wrapped(said, width_of_text)]
     lines += _settings(comparison)
     for what, pairs in changed_tasks(comparison):
-        lines += ["", *_flips(what, pairs)]
+        lines += ["", *_flips(what, pairs, width_of_text)]
     return "\n".join([*lines, ""])
 
 
@@ -89,7 +92,7 @@ def fitting(text: str, room: int) -> str:
     return clip(shown, limit)
 
 
-def _header(comparison: Comparison, scorer: str, version: str) -> list[tuple[str, ...]]:
+def _header(comparison: Comparison, scorer: str, version: str, room: int) -> list[tuple[str, ...]]:
     a, b = comparison.a, comparison.b
     rows = [
         ("", "A (baseline)", "B (candidate)"),
@@ -99,7 +102,8 @@ def _header(comparison: Comparison, scorer: str, version: str) -> list[tuple[str
         ("History", a.modes.history, b.modes.history),
         ("Scorer", f"{scorer} {version}", ""),
     ]
-    return [(name, *(fitting(cell, SIDE_COLUMNS) for cell in cells)) for name, *cells in rows]
+    of_a_side = min(SIDE_COLUMNS, (room - len("History") - 2 * len(GAP)) // 2)
+    return [(name, *(fitting(cell, of_a_side) for cell in cells)) for name, *cells in rows]
 
 
 def _rates(metric: Metric, level: Level) -> tuple[str, ...]:
@@ -124,7 +128,7 @@ def _settings(comparison: Comparison) -> list[str]:
     return ["", *columns([("Configuration", "A", "B"), *((f"  {key}", a, b) for key, a, b in differing)])]
 
 
-def _flips(what: str, pairs: Sequence[Pair]) -> list[str]:
+def _flips(what: str, pairs: Sequence[Pair], room: int) -> list[str]:
     told = [
         (f"  {fitting(it.scenario, NAME_COLUMNS)}/{it.task}", verdict_of(it.a), verdict_of(it.b), it)
         for it in pairs[:FLIPS_SHOWN]
@@ -132,16 +136,8 @@ def _flips(what: str, pairs: Sequence[Pair]) -> list[str]:
     names = [(f"Tasks {what} ({len(pairs)})", "A", "B"), *(cells for *cells, _ in told)]
     lines = columns([tuple(cells) for cells in names])
     start = max(map(width, lines)) + len(GAP)
-    room = COLUMNS - start
-    reasons = ["why", *(fitting(reason_of(it), room) for *_, it in told)]
+    reasons = ["why", *(fitting(reason_of(it), max(LEAST, room - start)) for *_, it in told)]
     full = [line + " " * (start - width(line)) + why for line, why in zip(lines, reasons, strict=True)]
     if more := len(pairs) - len(told):
         full.append(f"  and {counted(more, 'other')}: --format json has them all")
     return full
-
-
-def _wrapped(text: str) -> list[str]:
-    """At most `COLUMNS` wide, where no character takes two."""
-    room = COLUMNS if width(text) == len(text) else COLUMNS // 2
-    lines = wrap(text.replace(" %", "\xa0%"), room, break_on_hyphens=False)
-    return [line.replace("\xa0%", " %") for line in lines]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scenarios.text import clip, counted, visible
-from scoring.compare.comparison import Comparison, Level, Metric, Rate
+from scoring.compare.comparison import Comparison, Difference, Level, Metric, Rate
 from scoring.compare.pairs import LeftOut, Outcome, Pair, Side
 from scoring.metrics.figures import Figure
 
@@ -43,14 +43,22 @@ def grounds(comparison: Comparison) -> list[str]:
     if level.difference is None or level.p is None:
         return []
     found = level.difference
+    losses = [] if comparison.verdict == "better" else [largest_loss(found, level.scenarios)]
     return [
         f"It rests on p {_equals(level.p)} ({level.test} test over {counted(level.scenarios, 'scenario')}, "
         f"alpha {alpha:g}) and on the {confidence(alpha)} interval of the paired difference, "
         f"{bounds(found.low, found.high)} points ({found.interval}); whether the intervals of the two rates "
         "overlap says nothing.",
         detectable(level, alpha),
-        f"Largest loss that is not ruled out: {100 * found.largest_loss:.1f} points.",
+        *losses,
     ]
+
+
+def largest_loss(found: Difference, scenarios: int) -> str:
+    """By how much B may be worse, and why that can be more than the interval says."""
+    beyond = found.largest_loss > max(0.0, -found.low) + 1e-12
+    why = f", counting what {counted(scenarios, 'scenario')} need not show" if beyond else ""
+    return f"Largest loss that is not ruled out: {100 * found.largest_loss:.1f} points{why}."
 
 
 def detectable(level: Level, alpha: float) -> str:

@@ -60,6 +60,7 @@ def _compared(report: RunReport, baseline: Path, baseline_run: str | None) -> st
     from scoring.compare.pairs import Side
     from scoring.compare.text import table
     from scoring.logs.opening import LogError
+    from scoring.terminal_cli import text_columns
     from scoring.verdicts.scorers import EXPERIMENTAL
 
     scored = next((it for it in report.scored if it.scorer.name not in EXPERIMENTAL), None)
@@ -70,4 +71,4 @@ def _compared(report: RunReport, baseline: Path, baseline_run: str | None) -> st
     except LogError as error:
         raise InputError(str(error)) from error
     b = Side(report.log, report.run, report.model, report.config, scored.sessions)
-    return table(compare(a, b, Settings()), scored.scorer.name, scored.scorer.version)
+    return table(compare(a, b, Settings()), scored.scorer.name, scored.scorer.version, text_columns())

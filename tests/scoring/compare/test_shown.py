@@ -155,6 +155,33 @@ def test_the_verdict_says_what_it_rests_on() -> None:
     assert "Detectable with 80 % power:" in text
 
 
+@pytest.mark.parametrize("metric", ["task", "session"])
+def test_a_loss_that_the_verdict_rules_out_is_not_told_as_one_that_is_not(metric: str) -> None:
+    good, bad = runs(*["RR"] * 6), runs(*["RW"] * 6)
+    better, worse = compared(bad, good, metric=metric), compared(good, bad, metric=metric)
+    for write in (table, markdown):
+        assert "Largest loss" not in write(better, "w", "1")
+        assert "Largest loss that is not ruled out" in write(worse, "w", "1")
+    assert document(better, "w", "1")["levels"]["task"]["difference"]["largest_loss"] > 0
+
+
+def test_a_loss_beyond_the_interval_says_what_it_counts() -> None:
+    # Nothing was lost in ten scenarios, and z^2 / (10 + z^2) = 27.8 % of them may be otherwise.
+    text = table(compared(runs(*["RR"] * 9, "RW"), runs(*["RR"] * 10)), "w", "1")
+    loss = 100 * (0.277535 * 1.05 - 0.05)
+    assert f"not ruled out: {loss:.1f} points, counting what 10 scenarios need not show." in text
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+def test_all_but_the_rates_is_as_narrow_as_the_terminal(columns: int) -> None:
+    long = "word " * 30
+    a, b = runs(*["RR"] * 8), runs(*["WR"] * 8)
+    it = compare(side(a, model=long), side(b, model=long * 2, reason=long), Settings())
+    lines = table(it, "w", "1", columns).splitlines()
+    rates = next(n for n, line in enumerate(lines) if line.split()[:2] == ["A", "%"])
+    assert max(map(width, lines[:rates] + lines[rates + 3 :])) <= columns
+
+
 def test_wide_characters_take_two_columns_of_the_table() -> None:
     long = "長い名前" * 30
     a, b = side({long: ["RR"]}, model=long, key=long), side({long: ["WR"]}, reason=long)

@@ -159,6 +159,28 @@ def test_scenarios_that_all_lose_the_same_have_an_interval_for_what_so_few_do_no
     assert gain.largest_loss == pytest.approx(0.3903 * 1.5 - 0.5, abs=1e-4)
 
 
+@pytest.mark.parametrize("scenarios", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("worse", ["RW", "WW"])
+def test_over_fewer_scenarios_than_a_verdict_takes_the_interval_holds_zero(
+    scenarios: int, worse: str
+) -> None:
+    """Six are the least: of five, all the same way, p is 2 / 2^5."""
+    for a, b in ((worse, "RR"), ("RR", worse)):
+        found = compared(runs(*[a] * scenarios), runs(*[b] * scenarios)).level.difference
+        assert found is not None
+        assert found.interval == UNSEEN
+        assert found.low <= 0 <= found.high
+        assert found.low <= found.value <= found.high
+        assert found.largest_loss == max(0.0, -found.low)
+
+
+def test_a_single_scenario_says_no_more_than_what_it_does_not_show() -> None:
+    # z^2 / (1 + z^2) = 79.3 %: in so large a share all may be lost, or gained.
+    found = compared(runs("RW"), runs("RR")).level.difference
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0.5 - 0.79346 * 1.5, 0.5 + 0.79346 * 0.5), abs=1e-4)
+
+
 def test_a_verdict_needs_an_interval_without_zero_too() -> None:
     good, bad = runs(*["RR"] * 6), runs(*["WW"] * 6)
     for it, verdict in ((compared(good, bad), "worse"), (compared(bad, good), "better")):
