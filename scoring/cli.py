@@ -204,25 +204,14 @@ def _scenarios(name: str, language: str) -> dict[str, Scenario]:
 def _end(logs: tuple[Path, ...], reports: list[RunReport], outcomes: list[Outcome]) -> None:
     """Exits with what the thresholds and the scored Tasks come to."""
     from scoring.gates import outcome_lines
+    from scoring.output.nothing import nothing_scored
 
     lines = list(zip(outcomes, outcome_lines(outcomes), strict=True))
     if missed := [line for outcome, line in lines if outcome.passed is False]:
         raise ThresholdMissed("; ".join(missed))
-    empty = [report for report in reports if report.scored_tasks == 0]
-    if empty or not reports:
-        raise NothingScorable(_nothing_scorable(logs, empty))
+    if not reports:
+        raise NothingScorable(f"{', '.join(map(str, logs))}: no run, so nothing to score")
+    if nothing := nothing_scored(reports, [str(path) for path in logs]):
+        raise NothingScorable(nothing)
     if unknown := [line for outcome, line in lines if outcome.passed is None]:
         raise NothingScorable("; ".join(unknown))
-
-
-def _nothing_scorable(logs: tuple[Path, ...], empty: list[RunReport]) -> str:
-    from scenarios.text import visible
-    from scoring.metrics.accuracy import unscored
-    from scoring.output.tables import unscored_line
-
-    if not empty:
-        return f"{', '.join(map(str, logs))}: no run, so nothing to score"
-    return "; ".join(
-        f"{report.log}, run {visible(report.run)}: no scored task. {unscored_line(unscored(report.sessions))}"
-        for report in empty
-    )

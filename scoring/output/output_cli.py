@@ -53,7 +53,8 @@ def _table(reports: Sequence[RunReport], verbose: bool, outcomes: Sequence[Outco
     from scoring.output.run_table import run_table
     from scoring.terminal_cli import text_columns
 
-    blocks = [run_table(report, verbose=verbose, columns=text_columns()) for report in reports]
+    played = [report for report in reports if report.sessions]
+    blocks = [run_table(report, verbose=verbose, columns=text_columns()) for report in played]
     if outcomes:
         words = {True: "passed", False: "failed", None: "nothing to tell"}
         lines = zip(outcomes, outcome_lines(outcomes), strict=True)

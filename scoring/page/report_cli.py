@@ -86,6 +86,7 @@ def make_page(paths: Sequence[Path], run_ids: Sequence[str], asked: Asked, *, ra
     from importlib.metadata import version
 
     from scoring.logs.opening import LogError
+    from scoring.output.nothing import nothing_scored
     from scoring.page.document import page_document
     from scoring.page.html import page
     from scoring.page.look import report_look
@@ -98,8 +99,9 @@ def make_page(paths: Sequence[Path], run_ids: Sequence[str], asked: Asked, *, ra
         raise NothingScorable(f"{', '.join(map(str, paths))}: no run, so nothing to report")
     packed = list(_packed(runs))
     made = page(page_document(runs, version("wildtoolbench-proxy")), packed, report_look())
+    empty = nothing_scored((run.report for run in runs), [str(path) for path in paths])
     sizes = sum(len(text) for name, text in packed if name.startswith("raw-"))
-    return Made(made, _words(runs, len(made)), _too_large(len(made), sizes), _empty(runs))
+    return Made(made, _words(runs, len(made)), _too_large(len(made), sizes), empty)
 
 
 def _runs(paths: Sequence[Path], run_ids: Sequence[str], asked: Asked, raw: bool) -> list[PageRun]:
@@ -157,21 +159,6 @@ def _too_large(size: int, raw: int) -> str | None:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def _empty(runs: Sequence[PageRun]) -> str | None:
-    from scenarios.text import visible
-    from scoring.metrics.accuracy import unscored
-    from scoring.output.tables import unscored_line
-
-    return (
-        "; ".join(
-            f"{it.log}, run {visible(it.run)}: no scored task. {unscored_line(unscored(it.sessions))}"
-            for it in (run.report for run in runs)
-            if it.scored_tasks == 0
-        )
-        or None
-    )
 
 
 # --- The file ----------------------------------------------------------------

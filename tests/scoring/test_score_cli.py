@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support import logs
 
 from proxy.log.rows import (
     ExchangeFinish,
@@ -350,7 +352,33 @@ def test_a_run_without_sessions_is_not_scorable(log: Callable[..., Path]) -> Non
     assert released_of(document)["metrics"]["total_info"]["session"]["accuracy"] is None
     told = [figure for it in document["scorers"].values() for figure in it["figures"].values()]
     assert {(it["value"], it["n"]) for it in [*told, *document["figures"].values()]} == {(None, 0)}
-    assert result.stderr == "Error: run.db, run r1: no scored task. Not scored: the run has no sessions.\n"
+    assert result.stderr.startswith("Error: run.db, run r1: nothing to score, as it has no sessions; ")
+
+
+@pytest.mark.parametrize("folder", [".", "my runs"])
+def test_a_log_that_was_only_recorded_has_one_line_that_says_where_to_look(
+    tmp_path: Path, folder: str
+) -> None:
+    path = tmp_path / folder / "record.db"
+    path.parent.mkdir(exist_ok=True)
+    with LogWriter.open(path) as writer:
+        writer.commit_blocking(logs.run(mode="record"))
+    for result in (run_score(path), run_score(path, "-v")):
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr == (
+            "Error: record.db, run r1: nothing to score, as it was only recorded, without scenarios; "
+            f"look at it with: wildproxy tail {shlex.quote(str(path))}\n"
+        )
+
+
+def test_beside_a_run_that_was_only_recorded_another_has_its_table(
+    tmp_path: Path, log: Callable[..., Path]
+) -> None:
+    with LogWriter.open(tmp_path / "record.db") as writer:
+        writer.commit_blocking(logs.run(mode="record"))
+    result = run_score(tmp_path / "record.db", log(r2=[RIGHT]))
+    assert result.exit_code == 3
+    assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("Run ")] == ["r2"]
 
 
 def test_tasks_that_were_not_played_are_null_and_not_wrong(log: Callable[..., Path]) -> None:

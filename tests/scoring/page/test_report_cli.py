@@ -164,3 +164,13 @@ def test_logs_and_runs_that_are_not_there_are_one_line(log: Path, tmp_path: Path
 @pytest.mark.parametrize("place", [".", "/"])
 def test_a_folder_that_has_no_name_is_no_log(place: str) -> None:
     assert "is a folder" in error_line(run("report", place), 2)
+
+
+def test_a_log_that_was_only_recorded_says_where_to_look(tmp_path: Path) -> None:
+    with LogWriter.open(tmp_path / "record.db") as writer:
+        writer.commit_blocking(logs.run(mode="record"))
+    done = run("report", tmp_path / "record.db")
+    assert error_line(done, 3) == (
+        "Error: record.db, run r1: nothing to score, as it was only recorded, without scenarios; "
+        f"look at it with: wildproxy tail {tmp_path / 'record.db'}"
+    )
