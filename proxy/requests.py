@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 from dataclasses import dataclass, replace
@@ -91,11 +92,22 @@ def secrets_of(request: web.Request, body: Any = None) -> list[str]:
     given += [headers[name] for name in _KEY_HEADERS if name in headers]
     # Behind the scheme, such as `Bearer`, where there is one.
     found = [value.partition(" ")[2].strip() or value.strip() for value in given]
+    found += [part for value in found for part in _user_and_password(value)]
     if "Cookie" in headers:
         found += [cookie for cookie in request.cookies.values() if is_maskable(cookie)]
     if request.query_string:
         found += [value for name, value in request.query.items() if name.lower() in _KEY_PARAMETERS]
     return [secret for secret in (*found, *secret_fields(body)) if secret]
+
+
+def _user_and_password(basic: str) -> list[str]:
+    """The password of HTTP's `Basic` scheme, and it with its user; nothing if it is no such thing."""
+    try:
+        pair = base64.b64decode(basic, validate=True).decode()
+    except ValueError:
+        return []
+    _, colon, password = pair.partition(":")
+    return [part for part in (pair, password) if is_maskable(part)] if colon else []
 
 
 def find_address(request: web.Request) -> Address:

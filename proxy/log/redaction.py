@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 MASK = "[masked]"
 PLACEHOLDER = "sk-eval-"
@@ -116,14 +117,16 @@ def is_maskable(secret: str) -> bool:
 
 
 def forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """The texts to look for: each secret, and as it looks inside JSON, the longest first."""
+    """The texts to look for: each secret, and as JSON and addresses write it, the longest first."""
     found = {form for secret in secrets for form in _forms_of(secret)}
     return tuple(sorted(sorted(found), key=len, reverse=True))
 
 
 @lru_cache(maxsize=1024)
-def _forms_of(secret: str) -> tuple[str, str]:
-    return secret, json.dumps(secret)[1:-1]
+def _forms_of(secret: str) -> frozenset[str]:
+    escaped = json.dumps(secret)[1:-1]
+    in_address = quote(secret, safe="", errors="backslashreplace")
+    return frozenset({secret, escaped, escaped.replace("/", "\\/"), in_address})
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:

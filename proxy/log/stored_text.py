@@ -6,11 +6,15 @@ from functools import lru_cache
 from typing import Any
 
 from proxy.log.chains import TOO_DEEP, json_text, storable
-from proxy.log.redaction import allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
+from proxy.log.redaction import MASK, allowed_headers, mask, mask_bytes, scrub, scrub_bytes, scrub_json
 from proxy.log.repeats import TEXTS, Texts
 
 _SHORT = 256
 """Characters of a text that may come again, as names of models do."""
+
+
+SPELT = f"{MASK}: a secret was spelt out in these bytes; the message is stored without it".encode()
+"""Is stored in place of such bytes."""
 
 
 class StoredText:
@@ -47,10 +51,15 @@ class StoredText:
         plain = text if isinstance(text, str) else json_text(text)
         return self._short(plain) if len(plain) <= _SHORT else self._scrubbed_text(plain)
 
-    def raw(self, data: bytes, status: int | None) -> bytes:
-        """An answer's bytes."""
+    def raw(self, data: bytes, status: int | None, said: str) -> bytes:
+        """An answer's bytes; `said` is the message in it as it is stored.
+
+        A secret that is masked in that and is not found in the bytes came in pieces, chunk by chunk, or
+        written in some other way.
+        """
         failed = status is not None and status >= 400
-        return (scrub_bytes if failed else mask_bytes)(data, self.secrets)
+        masked = (scrub_bytes if failed else mask_bytes)(data, self.secrets)
+        return masked if MASK not in said or MASK.encode() in masked else SPELT
 
     def _scrubbed_text(self, text: str) -> str:
         return storable(scrub(text, self.secrets))

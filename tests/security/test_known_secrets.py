@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from support import logs
-from support.playing import prompt, recording
+from support import logs, scenes
+from support.playing import prompt, recording, rows, serving
+from support.wires import completion
 
 from proxy.drive.environment import secrets_in
 from proxy.journal import Journal, Origin
+from proxy.log.answers import OWN_DICTIONARY, unpack
 from proxy.log.writer import SECRETS_LIMIT, LogWriter
 from proxy.wire.endpoint import Endpoint
 
@@ -50,6 +55,62 @@ async def test_a_key_in_any_header_is_masked_where_the_model_repeats_it(
         answer = await proxy.send("POST", "/v1/chat/completions", json=prompt(1), headers=headers)
         assert answer.text == f"Your key is {OWNERS}."
     assert OWNERS.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+KEY = "Zx9/Q7+canary=KEY88/plus77"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        KEY,
+        quote(KEY, safe=""),
+        KEY.replace("/", "\\/"),
+        "".join(f"\\u{ord(char):04x}" for char in KEY),
+    ],
+    ids=["as it is", "in an address", "as PHP writes JSON", "all escaped"],
+)
+async def test_a_key_is_masked_in_an_answer_however_it_is_written(
+    provider: Any, tmp_path: Path, written: str
+) -> None:
+    whole = json.dumps(completion("Your key is KEY.")).replace("KEY", written)
+    provider.body(whole.encode())
+    async with recording(tmp_path, provider.url) as proxy:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        await proxy.send("POST", "/v1/chat/completions", json=prompt(1), headers=headers)
+    assert not any(form in it for it in stored(proxy.log) for form in (KEY, written))
+
+
+@pytest.mark.parametrize("played", [False, True])
+async def test_a_key_that_a_model_streams_in_pieces_is_not_in_the_bytes_of_its_answer(
+    provider: Any, tmp_path: Path, played: bool
+) -> None:
+    provider.reply(f"Your key is {KEY}.", piece=4)
+    files = (scenes.write(tmp_path, scenes.chat("chat", 1)),) if played else ()
+    path = "/s/chat/v1/chat/completions" if played else "/v1/chat/completions"
+    async with serving(tmp_path, provider.url, environ={}, scenarios=files) as proxy:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        await proxy.send("POST", path, json=prompt(1, stream=True), headers=headers)
+    texts = stored(proxy.log)
+    pieces = re.findall(r'"content": "([^"]*)"', "".join(texts))
+    assert not any(KEY in it for it in ("".join(pieces), *texts))
+    assert any("[masked]: a secret was spelt out in these bytes" in it for it in texts)
+
+
+def stored(log: Path) -> list[str]:
+    """All texts of a log, answers as received among them."""
+    packed = rows(log, f"SELECT raw, {OWN_DICTIONARY} AS dictionary FROM exchanges WHERE raw IS NOT NULL")
+    answers = [unpack(row["raw"], row["dictionary"]).decode() for row in packed]
+    return [*(row["body"] for row in rows(log, "SELECT body FROM messages")), *answers]
+
+
+async def test_the_password_of_http_basic_is_a_secret(provider: Any, tmp_path: Path) -> None:
+    provider.reply(f"Your password is {OWNERS}.")
+    basic = base64.b64encode(f"somebody:{OWNERS}".encode()).decode()
+    async with recording(tmp_path, provider.url) as proxy:
+        headers = {"Authorization": f"Basic {basic}"}
+        await proxy.send("POST", "/v1/chat/completions", json=prompt(1), headers=headers)
+    assert not any(OWNERS in it or basic in it for it in stored(proxy.log))
 
 
 def test_a_user_and_a_password_in_an_address_are_secrets_each() -> None:
