@@ -24,6 +24,7 @@ from proxy.drive.driver import DriveReport, drive
 from proxy.drive.plan import PlanError, plan
 from proxy.drive.process import kill_all
 from proxy.drive.progress import showing
+from proxy.drive.refusal import refusals_in, unknown
 from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
@@ -150,6 +151,7 @@ async def _drive(
                 turn_timeout=options.turn_timeout,
                 progress=progress,
                 inject=options.inject,
+                refusal=refusals_in(proxy.log, run.id) if isinstance(proxy, Settings) else unknown,
             )
         for line in () if report.hopeless else progress.summary(report):
             click.echo(line)

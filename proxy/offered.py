@@ -51,9 +51,10 @@ def offered(scenario: Scenario, agent_tools: Iterable[str]) -> Offered:
     if missing:
         raise ApiError(
             400,
-            f"the request must offer every tool of the scenario, once, under its name or one that ends with "
-            f"it: {_listed(missing)} cannot be told among {_listed(agents) or 'no tools at all'}; "
-            "give the agent the tools of the session's MCP endpoint",
+            "the request must offer every tool of the scenario, once, under its name or one that ends with "
+            "it: with --tools mcp give the agent the tools of the session's MCP endpoint, else leave "
+            f"--agent-tools keep out, and the proxy offers them; {_listed(missing)} cannot be told among "
+            f"{_listed(agents) or 'no tools at all'}",
             param="tools",
             code="tools_missing",
         )

@@ -16,10 +16,16 @@ Delivery = Literal["answered", "failed", "refused", "waiting", "unasked"]
 the agent was told; the agent's request was not let in; the agent asked and has no answer;
 the agent has not asked, or nothing that could be played."""
 
+LAST_WORDS = "; its last words: "
+"""Stands in a reason before what a program wrote at last, which is another in each Session."""
+
+LOG_SAYS = "(the log says why)"
+"""Stands where the reason of a refusal belongs, for whoever knows it (`refusal.told`)."""
+
 UNASKED = "without having sent the proxy a request for the turn that could be played"
 _MISSING = {
     "failed": "after the provider had failed",
-    "refused": "after the proxy had refused its request (`tail` of the log says why)",
+    "refused": f"after the proxy had refused its request {LOG_SAYS}",
     "waiting": "before the turn was answered",
     "unasked": UNASKED,
 }
@@ -57,7 +63,12 @@ class AgentAnswer:
 
 
 class AgentFailure(Exception):
-    """An agent could not answer a turn. One line, fit for the user."""
+    """An agent could not answer a turn. One line, fit for the user.
+
+    `follows`: only because of its end in an earlier turn, whose failure told of that.
+    """
+
+    follows = False
 
 
 class AgentError(ValueError):

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from proxy.drive.agent import (
+    LAST_WORDS,
     Agent,
     AgentFactory,
+    AgentFailure,
     AgentKilled,
     AgentSession,
     AgentSilent,
@@ -21,8 +23,9 @@ from proxy.drive.agent import (
 from proxy.drive.client import ControlClient, ControlError, ProxyLost
 from proxy.drive.plan import Planned
 from proxy.drive.played import Failure, FailureKind, Note, Played, Playing
+from proxy.drive.refusal import Refusal, told, unknown
 from proxy.drive.states import Inject, Opened, SessionState, Turn
-from proxy.drive.work import CANCEL_GRACE_S, failure_reason, one_line, settled
+from proxy.drive.work import CANCEL_GRACE_S, answer_cancellation, failure_reason, one_line, raised, settled
 
 MAX_ATTEMPTS = 3
 """How often a Session is begun whose agent lost the proxy."""
@@ -85,10 +88,12 @@ async def drive(
     progress: Watcher,
     api_key: Callable[[str], str] = placeholder_key,
     inject: Inject = "sentinel",
+    refusal: Refusal = unknown,
 ) -> DriveReport:
     """Plays the Sessions, `concurrency` at a time, begun in the order of the plan.
 
     With `inject` "driver" agents are prompted with the user's words in place of the sentinel.
+    `refusal(session, turn)` is why the proxy refused a request of the agent, if it did and that is known.
     A Session that is over is left alone; one that an earlier drive has begun is begun anew.
     A turn that fails, or takes longer than `turn_timeout` seconds, is written down and the
     Session goes on with its next turn. A Session whose control request fails ends; when
@@ -98,7 +103,7 @@ async def drive(
     answered by the report (`interrupted`), not by CancelledError: what was not played must
     be said. Raises AgentUnusable if there turns out to be no agent before any turn was answered.
     """
-    drive = _Drive(control, factory, turn_timeout, progress, api_key, inject)
+    drive = _Drive(control, factory, turn_timeout, progress, api_key, inject, refusal)
     todo = iter(enumerate(planned))
     interrupted = False
     try:
@@ -107,7 +112,7 @@ async def drive(
                 drive.workers.append(group.create_task(drive.work(todo)))
     except asyncio.CancelledError:
         interrupted = True
-        _answer_cancellation()
+        answer_cancellation()
     except ExceptionGroup as errors:
         # Of the watcher, say: one that cannot write ends the drive. Or there is no agent.
         raise errors.exceptions[0] from errors
@@ -145,6 +150,7 @@ class _Drive:
         progress: Watcher,
         api_key: Callable[[str], str],
         inject: Inject,
+        refusal: Refusal,
     ) -> None:
         self._control = control
         self._factory = factory
@@ -152,6 +158,7 @@ class _Drive:
         self._progress = progress
         self._api_key = api_key
         self._inject = inject
+        self._refusal = refusal
         self._asked = self._answered = False
         self._silent: set[str] = set()
         self.workers: list[asyncio.Task[None]] = []
@@ -222,7 +229,7 @@ class _Drive:
         if self._inject == "driver" and turn.text is None:
             raise ControlError(_NO_TEXT)
         task = await settled(agent.turn(turn.said(self._inject), turn.number), self._turn_timeout)
-        error = TimeoutError() if task is None else _raised(task)
+        error = TimeoutError() if task is None else raised(task)
         if isinstance(error, AgentUnusable) and not self._answered:
             raise AgentUnusable(one_line(f"no session can be played: the agent {error}"))
         if error is not None and not self._answered and (why := await self._hopeless(session.name, error)):
@@ -230,7 +237,8 @@ class _Drive:
         if task is None:
             self._fail(session, turn.number, "timeout", await self._overdue(agent, session, turn.number))
         elif failed := failure_reason(task):
-            self._fail(session, turn.number, "agent", failed)
+            follows = isinstance(error, AgentFailure) and error.follows
+            self._fail(session, turn.number, "agent", failed, follows)
         elif note := task.result().note:
             session.notes.append(Note(session.name, turn.number, one_line(note)))
         session.state = await self._control.state(session.name)
@@ -262,7 +270,7 @@ class _Drive:
             if not state.asked and not state.refused_turn:
                 hint = f"; does it read OPENAI_BASE_URL? ({session.url})"
         words = agent.last_words()
-        return one_line(f"{reason}; its last words: {words}" if words else reason) + hint
+        return one_line(f"{reason}{hint}{words and LAST_WORDS + words}")
 
     def _agent_session(self, opened: Opened) -> AgentSession:
         name = opened.session
@@ -276,8 +284,11 @@ class _Drive:
         elif reason := failure_reason(task):
             self._fail(session, None, "agent", f"on closing: {reason}")
 
-    def _fail(self, session: Playing, turn: int | None, kind: FailureKind, reason: str) -> None:
-        failure = Failure(session.name, turn, kind, reason)
+    def _fail(
+        self, session: Playing, turn: int | None, kind: FailureKind, reason: str, follows: bool = False
+    ) -> None:
+        refusal = None if turn is None else self._refusal(session.name, turn)
+        failure = Failure(session.name, turn, kind, told(reason, refusal), follows)
         session.failures.append(failure)
         self._progress.failed(failure)
 
@@ -286,14 +297,3 @@ class _Drive:
         for worker in self.workers:
             if worker is not asyncio.current_task():
                 worker.cancel()
-
-
-def _raised(task: asyncio.Task[Any]) -> BaseException | None:
-    return asyncio.CancelledError() if task.cancelled() else task.exception()
-
-
-def _answer_cancellation() -> None:
-    """The cancellation has been dealt with: whoever awaits this task again must not meet it."""
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()

@@ -17,13 +17,15 @@ class Failure:
     """Something that went wrong in a Session; `turn` is None where it was not in a turn.
 
     `kind`: `agent` (it raised, or what it was given by the provider failed it), `timeout`
-    (it took longer than the turn timeout), `proxy` (the control API failed).
+    (it took longer than the turn timeout), `proxy` (the control API failed). `follows`: only because
+    of an earlier failure of the Session.
     """
 
     session: str
     turn: int | None
     kind: FailureKind
     reason: str
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, cast
 from weakref import WeakSet
 
-from proxy.drive.agent import AgentFailure, AgentKilled
+from proxy.drive.agent import LAST_WORDS, AgentFailure, AgentKilled
 from proxy.drive.environment import secrets_in, secrets_of
 from proxy.log.redaction import scrub
 from scenarios.text import visible
@@ -71,6 +71,11 @@ class Process:
     def last_words(self) -> str:
         """The end of its standard error, else of its standard output; one line, safe to show."""
         return next(filter(None, (self._words(2), self._words(1))), "")
+
+    @property
+    def end_told(self) -> bool:
+        """Was its end told of already?"""
+        return self._end_told
 
     def words_of_its_end(self) -> str:
         """Its last words, when they are asked for first: each of its turns would repeat them."""
@@ -208,7 +213,7 @@ def with_words(reason: str, process: Process) -> str:
 
 
 def _with(reason: str, words: str) -> str:
-    return f"{reason}; its last words: {words}" if words else reason
+    return f"{reason}{LAST_WORDS}{words}" if words else reason
 
 
 def was_killed(code: int) -> bool:

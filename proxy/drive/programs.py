@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from proxy.drive.agent import (
+    LOG_SAYS,
     SETTLE_S,
     UNASKED,
     Agent,
@@ -119,7 +120,7 @@ class SessionProgram:
 
 _NO_ANSWER = {
     "failed": "the provider failed",
-    "refused": "the proxy refused its request (the log says why)",
+    "refused": f"the proxy refused its request {LOG_SAYS}",
 }
 
 
@@ -164,8 +165,10 @@ def gone_in(turn: int, process: Process, noun: str) -> AgentFailure | None:
     """The failure of a process that ended in, or after, an earlier turn; None while it runs."""
     if process.code is None:
         return None
-    after = f"in or after turn {turn} and is not started again"
-    return failure_by_end(process, f"its {noun}", after)
+    told = process.end_told
+    failure = failure_by_end(process, f"its {noun}", f"in or after turn {turn} and is not started again")
+    failure.follows = told
+    return failure
 
 
 async def charged(session: AgentSession, turn: int, failure: AgentFailure) -> AgentFailure:

@@ -100,7 +100,8 @@ class Progress:
 
     def failed(self, failure: Failure) -> None:
         self._total = replace(self._total, failures=self._total.failures + 1)
-        self._line(failure_line(failure, self._look))
+        if not failure.follows:
+            self._line(failure_line(failure, self._look))
 
     def finished(self, played: Played) -> None:
         self._running.pop(played.session, None)

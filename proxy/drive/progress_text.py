@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from proxy.drive.agent import LAST_WORDS
 from proxy.drive.states import SessionState, TaskState
 from proxy.drive.tally import Tally, is_right, time_left
 from proxy.terminal.look import Look
 from proxy.terminal.text import count, duration, padded, seconds_text
-from scenarios.text import counted, visible
+from scenarios.text import clip, counted, visible
 
 if TYPE_CHECKING:
     from proxy.drive.driver import DriveReport
     from proxy.drive.played import Failure, Played
 
 REASONS_SHOWN = 5
+CAUSE_LENGTH = 140
+"""Characters of a reason in the summary: those that begin so have one cause."""
+REASON_ROOM = 300
+"""How many all reasons of the summary may take, if they are longer than that."""
 BAR_COLUMNS = 20
 LONGEST_NAME = 24
 LEAST_NAME = 12
@@ -163,8 +169,9 @@ def summary(report: DriveReport, now: Tally, elapsed: float) -> list[str]:
     if report.not_started:
         names = [f"{planned.scenario}.e{planned.epoch}" for planned in report.not_started]
         lines.append(f"Not begun: {_some(names)}")
-    if failed := [failure.reason for failure in report.failures]:
-        lines.append(f"{counted(len(failed), 'failure')}: {_reasons(failed)}")
+    if failures := report.failures:
+        told = [failure.reason for failure in failures if not failure.follows]
+        lines.append(f"{counted(len(failures), 'failure')}: {_reasons(told, len(failures) - len(told))}")
     if noted := [note.text for note in report.notes]:
         lines.append(f"{counted(len(noted), 'note')}: {_reasons(noted)}")
     return lines
@@ -210,8 +217,31 @@ def _some(names: list[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _reasons(reasons: list[str]) -> str:
-    often = Counter(reasons).most_common()
-    shown = "; ".join(f"{visible(reason)} ({n:,})" for reason, n in often[:REASONS_SHOWN])
-    more = len(often) - REASONS_SHOWN
-    return f"{shown}; and {counted(more, 'other reason')}" if more > 0 else shown
+def _reasons(reasons: list[str], later: int = 0) -> str:
+    """Each cause once, with how often it was met; `later` are turns that a cause of these left unplayed."""
+    shown, other = causes(reasons, REASONS_SHOWN)
+    parts = [f"{visible(text)} ({n:,})" for text, n in shown]
+    parts += [f"and {counted(other, 'other reason')}"] if other else []
+    parts += [f"and for it {counted(later, 'later turn')}"] if later else []
+    return "; ".join(parts)
+
+
+def causes(reasons: list[str], most: int) -> tuple[list[tuple[str, int]], int]:
+    """The `most` frequent causes with their numbers, and how many more there are.
+
+    What is another one in each Session (last words, an address) is left out where it differs.
+    """
+    found: dict[str, Counter[str]] = {}
+    for reason in reasons:
+        cause = clip(_SESSIONS_OWN.split(reason, maxsplit=1)[0], CAUSE_LENGTH)
+        found.setdefault(cause, Counter())[reason] += 1
+    often = sorted(found.items(), key=lambda it: -it[1].total())
+    room = max(CAUSE_LENGTH, REASON_ROOM // min(most, len(often) or 1))
+    shown = [
+        (clip(next(iter(said)), room) if len(said) == 1 else cause, said.total())
+        for cause, said in often[:most]
+    ]
+    return shown, len(often) - len(shown)
+
+
+_SESSIONS_OWN = re.compile(rf"{LAST_WORDS}| \(http")

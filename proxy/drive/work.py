@@ -48,3 +48,14 @@ def failure_reason(task: asyncio.Task[Any]) -> str | None:
 def one_line(text: str) -> str:
     line = scrub(" ".join(text.split()))
     return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 3] + "..."
+
+
+def raised(task: asyncio.Task[Any]) -> BaseException | None:
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
+
+
+def answer_cancellation() -> None:
+    """The cancellation has been dealt with: whoever awaits this task again must not meet it."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

@@ -241,6 +241,30 @@ def test_the_summary_says_what_was_not_played_and_groups_the_reasons() -> None:
     ]
 
 
+def test_equal_causes_are_one_in_the_summary_whatever_the_last_words_and_addresses() -> None:
+    silent = "no answer within 2 s; does it read OPENAI_BASE_URL? (http://x/s/{}/v1); its last words: turn {}"
+    failures = (
+        *(Failure(f"{name}.e1", 1, "timeout", silent.format(name, name)) for name in "abc"),
+        Failure("d.e1", 1, "agent", "exited with code 1; its last words: no key"),
+        *(Failure("d.e1", turn, "agent", "its process exited with code 1", follows=True) for turn in (2, 3)),
+        Failure("e.e1", 1, "agent", "x" * 1000),
+    )
+    report = DriveReport((played("a.e1", True, failures=failures),), ())
+    assert summary(report, Tally(1, 1), 1.0)[-1] == (
+        "7 failures: no answer within 2 s; does it read OPENAI_BASE_URL? (3); "
+        "exited with code 1; its last words: no key (1); "
+        f"{'x' * 137}... (1); and for it 2 later turns"
+    )
+
+
+def test_a_failure_that_only_follows_from_an_earlier_one_has_no_line_of_its_own() -> None:
+    out = io.StringIO()
+    with Progress(1, 2, out, Clock()) as progress:
+        progress.failed(Failure("a.e1", 1, "agent", "exited with code 1"))
+        progress.failed(Failure("a.e1", 2, "agent", "its process exited with code 1", follows=True))
+    assert out.getvalue().splitlines() == ["! a.e1, turn 1 failed: exited with code 1"]
+
+
 def test_ids_and_reasons_reach_the_terminal_spelt_out() -> None:
     evil = "\x1b]0;owned\x07\u202e.e1"
     lines = [
