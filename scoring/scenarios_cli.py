@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -282,9 +281,6 @@ def _findings(files: Sequence[tuple[str, ScenarioFile]]) -> Iterator[Located]:
 
 def judges_of(scenario: Scenario) -> dict[str, Judge]:
     """The scorers under which the References must be right, by name."""
-    from scoring.verdicts import strict, wildtoolbench
+    from scoring.verdicts.references import judges
 
-    return {
-        wildtoolbench.NAME: wildtoolbench.score_task,
-        strict.NAME: partial(strict.score_task, notes=scenario.notes),
-    }
+    return judges(scenario)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,14 +10,13 @@ from scenarios.text import clip, counted, visible
 from scoring.compare.comparison import Comparison, Difference, Level, Metric, Rate
 from scoring.compare.pairs import LeftOut, Outcome, Pair, Side
 from scoring.metrics.figures import Figure
+from scoring.output.tables import from_one
 
 TITLES: Mapping[Metric, str] = {"task": "task accuracy", "session": "session accuracy"}
 
 NAMES_SHOWN = 5
 NAME_LENGTH = 40
 VALUE_LENGTH = 30
-
-_STEP = re.compile(r"\A((?:task [0-9]{1,9}: )?)step ([0-9]{1,9}): ")
 
 
 def headline(comparison: Comparison) -> str:
@@ -135,11 +133,6 @@ def verdict_of(outcome: Outcome) -> str:
 def reason_of(pair: Pair) -> str:
     """Why the worse side is wrong."""
     return visible(from_one((pair.b if pair.change < 0 else pair.a).reason or "-"))
-
-
-def from_one(reason: str) -> str:
-    """A reason with its Step counted from 1: in a verdict it counts from 0."""
-    return _STEP.sub(lambda found: f"{found[1]}step {int(found[2]) + 1}: ", reason, count=1)
 
 
 def points(fraction: float) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 from scenarios.strict.faults import Fault
 from scenarios.text import clip, visible
-from scoring.output.tables import worded
+from scoring.output.tables import from_one, worded
 from scoring.report import RunReport, TaskRow, task_rows
-from scoring.types import CORRECT, Evidence
+from scoring.types import CORRECT, Evidence, TaskScore
 
 LINE = 160
 VALUE = 60
@@ -47,13 +47,17 @@ def evidence_line(evidence: Evidence) -> str:
     return f"step {evidence.step + 1}, {evidence.rule}{path}: {_short(evidence.message)}"
 
 
+def why_wrong(score: TaskScore) -> str:
+    """What its evidence says in one line, else its reason; Steps count from 1."""
+    return from_one(score.reason or "") if score.evidence is None else evidence_line(score.evidence)
+
+
 def _disagreement(row: TaskRow) -> Iterator[str]:
     labels = ", ".join(f"{name} {score.label or 'not scored'}" for name, score in row.scores.items())
     yield f"{place_of(row)}: {labels}"
     for name, score in row.scores.items():
         if score.label != CORRECT:
-            told = score.reason or "" if score.evidence is None else evidence_line(score.evidence)
-            yield f"  {name}: {_short(told)}"
+            yield f"  {name}: {_short(why_wrong(score))}"
 
 
 def _wrong(row: TaskRow) -> Iterator[str]:
@@ -66,7 +70,7 @@ def _wrong(row: TaskRow) -> Iterator[str]:
         verdict = f": {worded(score.verdict).lower()}" if score.verdict else ""
         yield f"    {name}{verdict}" + (f" ({error_class.name})" if error_class else "")
         if score.evidence is None:
-            yield f"      {_short(score.reason or '')}"
+            yield f"      {_short(why_wrong(score))}"
         else:
             yield from (f"      {line}" for line in _evidence(score.evidence))
 

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 from scenarios.text import clip, visible
 from scoring.gates import Outcome, outcome_lines
 from scoring.output.document import evidence_document
-from scoring.output.evidence_text import evidence_line
+from scoring.output.evidence_text import why_wrong
 from scoring.output.faulty_writes import write_lines
+from scoring.output.tables import from_one
 from scoring.report import RunReport, Scored, TaskRow, task_rows
 from scoring.types import CORRECT, TaskScore
 
@@ -131,17 +132,18 @@ def _case(row: TaskRow, score: TaskScore) -> ElementTree.Element:
 
 
 def _message(score: TaskScore) -> str:
-    told = score.reason or WRONG if score.evidence is None else evidence_line(score.evidence)
-    return _line(told)
+    return _line(why_wrong(score) or WRONG)
 
 
 def _details(score: TaskScore) -> str:
-    """All that is known; the evidence as in the JSON document, where steps and calls count from 0."""
-    parts = [score.reason or ""]
+    """All that is known; the evidence as in the JSON document, but with steps and calls counted from 1."""
+    parts = [from_one(score.reason or "")]
     if score.verdict is not None:
         parts.append(f"verdict: {score.verdict}")
     if score.evidence is not None:
-        parts.append(json.dumps(evidence_document(score.evidence), ensure_ascii=False, indent=2))
+        told = evidence_document(score.evidence)
+        told |= {key: told[key] + 1 for key in ("step", "call") if told[key] is not None}
+        parts.append(json.dumps(told, ensure_ascii=False, indent=2))
     return "\n".join(visible(part, keep="\n") for part in parts if part)
 
 

@@ -12,7 +12,7 @@ from scoring.metrics import accuracy
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
-from scoring.output.evidence_text import evidence_line
+from scoring.output.evidence_text import why_wrong
 from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
 from scoring.output.tables import interval, percent, quantity, unscored_line, worded
 from scoring.report import RunReport, TaskRow, task_rows
@@ -231,8 +231,7 @@ def _is_wrong(score: TaskScore) -> bool:
 def _why(score: TaskScore) -> str:
     if not _is_wrong(score):
         return score.label or "not scored"
-    told = score.reason or "" if score.evidence is None else evidence_line(score.evidence)
-    return code(told, _LINE)
+    return code(why_wrong(score), _LINE)
 
 
 def _verdict(score: TaskScore) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scenarios.text import clip, counted, visible
+from scoring.output.tables import from_one
 from scoring.types import CORRECT
 
 _LINE = 300
@@ -108,4 +109,4 @@ def moved_lines(saved: Saved) -> list[str]:
 
 
 def _reason(verdict: Verdict) -> str:
-    return f": {verdict.reason}" if verdict.reason and verdict.label != CORRECT else ""
+    return f": {from_one(verdict.reason)}" if verdict.reason and verdict.label != CORRECT else ""

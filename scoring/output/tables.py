@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -12,6 +13,8 @@ from scoring.metrics.figures import Figure, Unit
 GAP = "  "
 REASONS_SHOWN = 5
 REASON_LENGTH = 100
+
+_STEP = re.compile(r"\A((?:task [0-9]{1,9}: )?)step ([0-9]{1,9}): ")
 
 
 def unscored_line(left_out: Unscored) -> str:
@@ -89,3 +92,8 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def worded(name: str) -> str:
     """`lost_turn` -> `Lost turn`."""
     return name.replace("_", " ").capitalize()
+
+
+def from_one(reason: str) -> str:
+    """A reason with its Step counted from 1: in a verdict it counts from 0."""
+    return _STEP.sub(lambda found: f"{found[1]}step {int(found[2]) + 1}: ", reason, count=1)

@@ -10,6 +10,7 @@ from scoring.compare import words
 from scoring.compare.comparison import Comparison, Metric, Settings, compare
 from scoring.compare.document import document
 from scoring.compare.pairs import Side
+from scoring.output.tables import from_one
 from scoring.page.sessions import session_key
 from scoring.report import RunReport, Scored
 from scoring.types import JSON
@@ -38,7 +39,7 @@ def _comparison(found: Comparison, scored: Scored, number: int, keys: Mapping[st
         for flip in flips:
             flip["keys"] = keys[flip["scenario"]]
             for side in (flip["a"], flip["b"]):
-                side["reason"] = None if side["reason"] is None else words.from_one(side["reason"])
+                side["reason"] = None if side["reason"] is None else from_one(side["reason"])
     return {
         **told,
         "a": "r0",

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from scenarios.strict.rules import RULES as ARGUMENT_RULES
 from scoring.compare import definitions as compare_definitions
-from scoring.compare.words import from_one
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Definitions
 from scoring.metrics.writes import has_writes, writes_made
 from scoring.output.document import document as score_document
 from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
+from scoring.output.tables import from_one
 from scoring.page.comparisons import comparisons
 from scoring.page.layout import layout
 from scoring.page.sessions import index_rows, session_key

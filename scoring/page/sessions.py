@@ -7,9 +7,9 @@ from typing import Any
 
 from scenarios.reference import depth
 from scenarios.types import Task
-from scoring.compare.words import from_one
 from scoring.metrics.accuracy import is_whole
 from scoring.metrics.usage import StepUsage, Usage
+from scoring.output.tables import from_one
 from scoring.page.shown import ShownSession
 from scoring.report import RunReport
 from scoring.types import JSON, TaskTrajectory

@@ -90,6 +90,18 @@ def test_a_wrong_task_is_a_failure_with_its_rule_and_all_its_evidence() -> None:
     assert (fault["path"], fault["expected"], fault["actual"]) == ("$.room", "blue", "red")
 
 
+def test_steps_and_calls_count_from_one_wherever_a_case_names_them() -> None:
+    score = wrong(reason="step 1: expected blue, got red")
+    assert score.evidence is not None
+    score = replace(score, evidence=replace(score.evidence, step=1, call=0))
+    [failure] = parsed(junit_text([scored.report(scored.scored(session(score)))])).iter("failure")
+    assert failure.get("message") == "step 2, args.value at $.room: expected blue, got red"
+    assert failure.text is not None
+    reason, evidence = failure.text.split("\n", 1)
+    assert reason == "step 2: expected blue, got red"
+    assert {key: json.loads(evidence)[key] for key in ("step", "call")} == {"step": 2, "call": 1}
+
+
 def test_a_wrong_task_without_evidence_has_its_reason() -> None:
     report = scored.report(scored.scored(session(wrong(evidence=None, reason="no step matches"))))
     [failure] = parsed(junit_text([report])).iter("failure")

@@ -426,6 +426,18 @@ def test_sentences_are_no_wider_than_the_terminal_and_arguments_are_not_cut(colu
     assert max(map(width, sentences)) <= columns
 
 
+def test_a_reason_without_evidence_counts_its_step_from_one() -> None:
+    bare = wrong(evidence=None, reason="step 0: no call")
+    report = scored.report(
+        scored.scored(session(right(), bare)), scored.scored(session(right(), right()), scorer="strict")
+    )
+    text = run_table(report, verbose=True)
+    assert [line.strip() for line in text.splitlines() if "no call" in line] == [
+        "wildtoolbench: step 1: no call",
+        "step 1: no call",
+    ]
+
+
 def test_scorers_that_agree_are_said_to() -> None:
     sessions = session(right(), wrong())
     report = scored.report(scored.scored(sessions), scored.scored(sessions, scorer="strict"))

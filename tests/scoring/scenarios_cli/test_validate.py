@@ -59,7 +59,7 @@ def test_validate_says_under_which_scorer_a_reference_is_wrong(write: Any) -> No
     result = run("validate", write(whole))
     assert result.exit_code == 2
     (line, _) = result.stdout.splitlines()
-    assert "the Reference itself is not correct under the scorer wildtoolbench: step 1: " in line
+    assert "the Reference itself is not correct under the scorer wildtoolbench: step 2: " in line
 
 
 def test_a_reference_is_judged_by_both_scorers_and_by_its_annotations_where_they_count(write: Any) -> None:
@@ -85,7 +85,7 @@ def test_validate_of_an_alternative_that_the_tool_refuses(write: Any) -> None:
     assert result.exit_code == 2
     assert result.stdout.startswith(
         f"{path}:1: error: task 1: answer_list[0][1].alternatives[1]: "
-        "is not correct under the scorer wildtoolbench even in place of the arguments: step 1: "
+        "is not correct under the scorer wildtoolbench even in place of the arguments: step 2: "
     )
 
 
