@@ -166,12 +166,20 @@ def _difference(first: Figure | None, second: Figure | None) -> str:
 
 
 def _side_by_side(names: Sequence[str], rows: Sequence[Cells]) -> list[str]:
-    """Three columns to a scorer under its name, and the difference where there are two."""
-    columns = 1 + 3 * len(names) + (len(names) == 2)
-    head = ("", *("%", "k/n", "95 %") * len(names), *(["difference"] if len(names) == 2 else []))
-    full = [tuple(row) + ("",) * (columns - len(row)) for row in (head, *rows)]
-    lines = align(full)
-    widths = [max(map(width, column)) for column in zip(*full, strict=True)]
+    """Three columns to a scorer under its name, and the difference of two where there is any.
+
+    A row of one cell is a title, and may be wider than its column.
+    """
+    columns = 1 + 3 * len(names)
+    differs = any(row[columns:] and row[columns] for row in rows)
+    head = ("", *("%", "k/n", "95 %") * len(names), *(["difference"] if differs else []))
+    full = [(*row[: len(head)], *[""] * (len(head) - len(row))) for row in (head, *rows)]
+    cells = [row if any(row[1:]) else ("", *row[1:]) for row in full]
+    lines = [
+        row[0] if len(given) == 1 else line
+        for row, given, line in zip(full, ((), *rows), align(cells), strict=True)
+    ]
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     above = " " * widths[0]
     for place, name in enumerate(names):
         room = sum(widths[1 + 3 * place : 4 + 3 * place]) + 2 * len(GAP)

@@ -373,6 +373,24 @@ def test_what_scorers_leave_out_is_told_apart_where_it_differs() -> None:
     ]
 
 
+def test_there_is_no_column_for_differences_where_there_is_none() -> None:
+    sessions = session(right(), wrong())
+    same = [scored.scored(sessions, scorer=name, figures=RELEASED) for name in ("wildtoolbench", "strict")]
+    assert "difference" not in run_table(scored.report(*same))
+    assert "difference" in run_table(two())
+
+
+def test_a_title_makes_no_column_wider_and_the_table_fits_a_terminal() -> None:
+    long = "accuracy_by_half_changes"
+    assert len(DEFINITIONS[long].title) > 40
+    figures = [rate("task_accuracy", 48, 48, low=0.712, high=1.0), rate(long, 1, 1, "Sequential Multi-Tool")]
+    same = [scored.scored(session(right()), scorer=name, figures=figures) for name in SCORERS]
+    text = run_table(scored.report(*same[:2]), verbose=True)
+    assert DEFINITIONS[long].title in text.splitlines()
+    start = text.splitlines().index(next(line for line in text.splitlines() if "k/n" in line)) - 1
+    assert max(map(len, text.splitlines()[start : start + 6])) <= 80
+
+
 # --- Writes, verdicts and evidence -------------------------------------------
 
 
