@@ -32,6 +32,11 @@ def is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
+def says_something(text: str | None) -> bool:
+    """Is there anything in `text` to be seen? Blanks and characters without a width are nothing."""
+    return text is not None and any(unicodedata.category(char)[0] not in "CZ" for char in text)
+
+
 def width(text: str) -> int:
     """Columns that `text` takes on a terminal: two for wide (CJK) characters, none for combining marks."""
     return len(text) if text.isascii() else sum(map(_char_width, text))

@@ -21,7 +21,8 @@ _WORDS = {
     "dozen": 12,
 }
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-_WORD = re.compile(rf"\b(?:{'|'.join((*_WORDS, *_SCALES))})\b")
+NUMBER_WORD = re.compile(rf"\b(?:{'|'.join((*_WORDS, *_SCALES))})\b")
+"""An English word for a number, in a text in normal form."""
 _BETWEEN = re.compile(r"(?: |-| and )")
 
 _DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -47,7 +48,7 @@ def spelt_numbers(text: str) -> list[str]:
 def _english(text: str) -> Iterator[int]:
     group: list[str] = []
     end = 0
-    for match in _WORD.finditer(text):
+    for match in NUMBER_WORD.finditer(text):
         if group and not _BETWEEN.fullmatch(text[end : match.start()]):
             yield from _group_values(group)
             group = []

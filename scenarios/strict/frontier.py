@@ -17,6 +17,7 @@ from scenarios.reference import Batch, bits, mask_of
 from scenarios.strict.arguments import prepare
 from scenarios.strict.frontier_order import Order, order_of
 from scenarios.strict.frontier_places import Placed, Rulebook, Table, compare_all, place
+from scenarios.text import says_something
 from scenarios.types import NO_NOTES, Node, Reply, Tool, ToolCall, ToolNotes
 
 MOST_MASKS = 1000
@@ -75,10 +76,10 @@ def begin(nodes: Sequence[Node]) -> Frontier:
 
 
 def take(frontier: Frontier, rulebook: Rulebook, reply: Reply) -> Taken | Refused:
-    """What a reply is taken for. Text beside calls is ignored, and what a text says is not read."""
+    """What a reply is taken for. Text beside calls is ignored, and text that shows nothing is none."""
     if reply.calls:
         return _take_calls(frontier, rulebook, reply.calls)
-    if not reply.content:
+    if not says_something(reply.content):
         return Refused("none", frontier, frontier.masks[0])
     return _take_text(frontier)
 

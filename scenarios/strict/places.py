@@ -69,6 +69,11 @@ ID_WORDS = frozenset(
         "nonce",
         "base64",
         "regex",
+        "regexp",
+        "pattern",
+        "path",
+        "filepath",
+        "filename",
     }
 )
 """Last words of the names of parameters whose text is exact."""

@@ -33,9 +33,17 @@ _PORTS = {"http": 80, "https": 443, "ftp": 21, "ws": 80, "wss": 443}
 
 
 def normal(text: str) -> str:
-    """NFKC, casefolded, trimmed, every run of blanks one space."""
+    """NFKC, casefolded, trimmed, every run of blanks one space.
+
+    What is raised or a fraction stays apart from a number before it: 10² is not 102, nor 1½ 11/2.
+    """
+    if not text.isascii():
+        text = _AFTER_NUMBER.sub(lambda found: f"{'^' if found[1] else ' '}{found[0]}", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.split())
+
+
+_AFTER_NUMBER = re.compile(r"(?<=\d)(?:([²³¹⁰⁴-⁹])|[¼-¾⅐-⅞↉])")
 
 
 def text_faults(place: Place, steps: Steps, actual: str, expected: str) -> list[Fault]:

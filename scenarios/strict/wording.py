@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from scenarios.similarity import rouge_l, segment
-from scenarios.strict.counting import spelt_numbers
+from scenarios.strict.counting import NUMBER_WORD, spelt_numbers
 from scenarios.strict.faults import Fault
 from scenarios.strict.rules import Steps, fault, one_of, shown
 from scenarios.strict.texts import DATE, TIME, ZONE, moment_form, normal
@@ -60,8 +60,8 @@ def wording_faults(steps: Steps, actual: str, expected: str) -> list[Fault]:
             rule, steps, f"{what}: {_listed(found)}, not {_listed(wanted)}", expected, actual, (wanted, found)
         )
         for rule, what, wanted, found in (
-            ("args.free_text_number", "other numbers or times", *_numbers_apart(mine, theirs)),
-            ("args.free_text_negation", "denies other things", _negations(mine), _negations(theirs)),
+            ("args.free_text_number", "other numbers or times, or elsewhere", *_numbers_apart(mine, theirs)),
+            ("args.free_text_negation", "denies other things", *_negations_apart(mine, theirs)),
             ("args.free_text_name", "other names, or in another order", *_names_apart(expected, actual)),
         )
         if wanted != found
@@ -108,7 +108,31 @@ def _edit_ratio(expected: str, actual: str) -> float:
 
 
 def _numbers_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
-    return _numbers(expected), _numbers(actual)
+    """The numbers of both texts; where all else is the same, in the order in which they stand."""
+    mine, theirs = _numbers(expected), _numbers(actual)
+    if mine == theirs:
+        (around, in_order), (around_theirs, theirs_in_order) = _standing(expected), _standing(actual)
+        if around == around_theirs:
+            return in_order, theirs_in_order
+    return mine, theirs
+
+
+def _standing(text: str) -> tuple[str, list[str]]:
+    """A text around its numbers and times, and these in their order; those of a list sorted."""
+    found: list[str] = []
+    for pattern, form_of in _FIGURES:
+
+        def taken(match: re.Match[str], form_of: Callable[[re.Match[str]], str | None] = form_of) -> str:
+            form = form_of(match) if len(found) < _MOST_FIGURES else None
+            if form is None:
+                return match[0]
+            found.append(form)
+            return chr(_MARK + len(found) - 1)
+
+        text = pattern.sub(taken, text)
+    lists = (re.findall(_ANY_MARK, it[0]) for it in _MARKED.finditer(text))
+    numbers = (sorted(found[at] for mark in it if (at := ord(mark) - _MARK) < len(found)) for it in lists)
+    return re.sub(_ANY_MARK, "#", text), [number for it in numbers for number in it]
 
 
 def _numbers(text: str) -> list[str]:
@@ -147,6 +171,39 @@ def _value(digits: str) -> str:
     part = part.rstrip("0")
     value = f"{whole}.{part}" if part else whole
     return value if value == "0" else sign + value
+
+
+_FIGURES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], ...] = (
+    (_MOMENT, moment_form),
+    (_CLOCK, moment_form),
+    (_NUMBER, lambda match: _value(match[0])),
+    (NUMBER_WORD, lambda match: next(iter(spelt_numbers(match[0])), None)),
+)
+_MARK, _MOST_FIGURES = 0xE000, 6400
+_ANY_MARK = "[\ue000-\uf8ff]"
+"""Stand for numbers: characters of Unicode's area for private use."""
+_MARKED = re.compile(rf"{_ANY_MARK}(?:(?:, ?(?:(?:and|or) )?| (?:and|or|&) |[、和或及]){_ANY_MARK})*")
+"""A number, or a list of them, whose order says nothing."""
+_AFTER = re.compile(r"[^\w]*(\w+)")
+
+
+def _negations_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
+    """The negations of both texts; where all else is the same, with what each stands before."""
+    mine, theirs = _negations(expected), _negations(actual)
+    if mine and mine == theirs and _undenied(expected) == _undenied(actual):
+        return _denied(expected), _denied(actual)
+    return mine, theirs
+
+
+def _undenied(text: str) -> list[str]:
+    return re.findall(r"\w+", _NEGATION.sub(" ", _NO_NEGATION.sub(" ", text)))
+
+
+def _denied(text: str) -> list[str]:
+    """Of each negation "not" and the word after it."""
+    text = _NO_NEGATION.sub(" ", text)
+    after = (_AFTER.match(text, match.end()) for match in _NEGATION.finditer(text))
+    return [f"not {it[1]}" if it else "not" for it in after]
 
 
 def _negations(text: str) -> list[str]:

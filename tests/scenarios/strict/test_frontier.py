@@ -237,7 +237,7 @@ def test_of_two_closing_nodes_the_one_that_waits_for_the_other_is_not_due() -> N
     assert (taken.kind, taken.nodes) == ("close", (1,))
 
 
-@pytest.mark.parametrize("content", [None, ""])
+@pytest.mark.parametrize("content", [None, "", " ", "\n\t", "\u200b", "\ufeff \u2060"])
 def test_a_reply_with_neither_text_nor_calls_is_refused(content: str | None) -> None:
     refused = walk((close(),), Reply(content))
     assert isinstance(refused, Refused)

@@ -88,6 +88,8 @@ def test_another_value_or_type_is_a_fault_and_text_that_reads_as_the_value_is_co
         ("ＡＢＣ", "abc"),
         ("STRASSE", "straße"),
         ("a\u00a0b\n", "A B"),
+        ("CO₂", "CO2"),
+        ("50 m²", "50 m2"),
     ],
 )
 def test_texts_are_equal_but_for_case_blanks_and_unicode_forms(actual: str, expected: str) -> None:
@@ -107,6 +109,9 @@ def test_texts_are_equal_but_for_case_blanks_and_unicode_forms(actual: str, expe
         ("Bejing", "Beijing"),
         ("", "a"),
         ("\ud800", "\ud801"),
+        ("10²", "102"),
+        ("1½", "11/2"),
+        ("1½", "1"),
     ],
 )
 def test_texts_that_only_look_alike_differ(actual: str, expected: str) -> None:
@@ -127,7 +132,7 @@ def test_texts_that_only_look_alike_differ(actual: str, expected: str) -> None:
             (STRING, name, "args.exact")
             for name in (
                 "id", "user_id", "userId", "userID", "user-id", "orderIDs", "userid", "APIKey", "api_key",
-                "countryCode", "SKU", "sha256", "id2", "password", "accessToken",
+                "countryCode", "SKU", "sha256", "id2", "password", "accessToken", "pattern", "filePath",
             )
         ],
     ],
