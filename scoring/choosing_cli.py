@@ -23,23 +23,36 @@ def choose_runs(paths: Sequence[Path], wanted: Sequence[str]) -> list[tuple[Log,
     A run is wanted by its id, its name, `newest`, or a beginning of its id that no other has.
     """
     logs = list(map(open_log, dict.fromkeys(paths)))
-    meant = _meant(logs, wanted) if wanted else [[] for _ in logs]
-    return [(log, run) for log, ids in zip(logs, meant, strict=True) for run in _choose(log, ids)]
+    ids = _meant(logs, wanted) if wanted else [[] for _ in logs]
+    return [(log, run) for log, of_log in zip(logs, ids, strict=True) for run in _choose(log, of_log)]
+
+
+_Place = tuple[int, str]
+"""(Number of the log, id of a run in it.)"""
 
 
 def _meant(logs: Sequence[Log], wanted: Sequence[str]) -> list[list[str]]:
     """Of each log, the ids of the runs that are wanted."""
-    runs = [log.runs(_NO_MODELS) for log in logs]
-    found = {word: [_called(word, of_log) for of_log in runs] for word in wanted}
-    if unknown := [word for word, ids in found.items() if not any(ids)]:
-        names = [name for of_log in runs for run in of_log for name in (run.id, run.name) if name]
+    runs = [(number, run) for number, log in enumerate(logs) for run in log.runs(_NO_MODELS)]
+    found = {word: _called(word, runs) for word in wanted}
+    if unknown := [word for word, places in found.items() if not places]:
+        names = [name for _, run in runs for name in (run.id, run.name) if name]
         said = ", ".join(f"{word!r}{aside(word, names)}" for word in unknown)
         raise _not_told(f"unknown run {said}", logs)
-    if several := [word for word, ids in found.items() if len({it for of_log in ids for it in of_log}) > 1]:
-        begun = [word for word in several if any(it.startswith(word) for it in sum(found[word], []))]
-        if begun:
-            raise _not_told(f"several runs begin with {', '.join(map(repr, begun))}", logs)
-    return [[it for ids in found.values() for it in ids[number]] for number in range(len(logs))]
+    for word, places in found.items():
+        if len({run_id for _, run_id in places if run_id != word and run_id.startswith(word)}) > 1:
+            raise _not_told(f"several runs begin with {word!r}", logs)
+    places = [place for it in found.values() for place in it]
+    return [[run_id for of_log, run_id in places if of_log == number] for number in range(len(logs))]
+
+
+def _called(word: str, runs: Sequence[tuple[int, RunInfo]]) -> list[_Place]:
+    """The runs, the oldest of each log first, that a word can mean."""
+    if exact := [(number, run.id) for number, run in runs if word in (run.id, run.name)]:
+        return exact
+    if word == NEWEST:
+        return list({number: run.id for number, run in runs}.items())
+    return [(number, run.id) for number, run in runs if word and run.id.startswith(word)]
 
 
 def _not_told(said: str, logs: Sequence[Log]) -> InputError:
@@ -47,8 +60,9 @@ def _not_told(said: str, logs: Sequence[Log]) -> InputError:
     return InputError(f"{said}; choose one of these:\n{lists}")
 
 
-def _choose(log: Log, runs: list[RunInfo], wanted: Sequence[str]) -> list[RunInfo]:
+def _choose(log: Log, wanted: Sequence[str]) -> list[RunInfo]:
     """A log with several runs is ambiguous, unless it was said which."""
+    runs = log.runs(wanted)
     chosen = [run for run in runs if run.id in wanted]
     if chosen or len(runs) <= 1:
         return chosen or runs
