@@ -214,13 +214,14 @@ def _task(session: Session) -> Task:
 def _observe(
     session: Session, message: Message, calls: Sequence[ToolCall], match: Match
 ) -> tuple[Session, Decision]:
-    nodes = _answering(session, calls, match)
+    meant = _meant(session, calls, match)
+    nodes = _by_name(session, match) if session.config.observations == "released" else meant
     told: list[tuple[str, int | None, Outcome]] = [(_told(session, node), node, "served") for node in nodes]
     session = replace(
         session,
         state=match.state,
         done=session.done | set(match.nodes),
-        served=session.served | {node for node in nodes if node is not None},
+        served=session.served | {node for node in meant if node is not None},
     )
     session, served = _serve(session, message, calls, told)
     return session, Decision("observe", match.nodes, served)
@@ -259,12 +260,16 @@ def _told(session: Session, node: int | None) -> str:
     return "" if node is None else observation_text(_task(session).nodes[node].observation)
 
 
-def _answering(session: Session, calls: Sequence[ToolCall], match: Match) -> list[int | None]:
-    """Which node's Observation each call gets."""
+def _by_name(session: Session, match: Match) -> list[int | None]:
+    """Whose Observation each call gets from the released harness, whatever it asked for."""
     nodes = _task(session).nodes
-    if session.config.observations == "released":
-        by_name = sorted(match.nodes, key=lambda i: nodes[i].name)
-        return list[int | None](by_name)
+    by_name = sorted(match.nodes, key=lambda i: nodes[i].name)
+    return list[int | None](by_name)
+
+
+def _meant(session: Session, calls: Sequence[ToolCall], match: Match) -> list[int | None]:
+    """Which node each call is for."""
+    nodes = _task(session).nodes
     # By name and arguments among all nodes that could have been meant, not only those the
     # matcher took: it takes nodes of one name in annotation order, whatever was asked.
     open_to = session.done | session.served

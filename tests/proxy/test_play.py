@@ -220,6 +220,23 @@ def test_on_request_calls_of_one_name_get_results_in_the_order_of_the_reference(
     assert told(decision) == [("getPrice", '{"price": 3}'), ("getPrice", '{"price": 7}')]
 
 
+def test_a_call_that_was_told_the_result_of_another_is_done_all_the_same() -> None:
+    """What waits for it may come next, as `strict` has it."""
+    nodes = [
+        scenes.call("getPrice", {"thing": "lamp"}, "3"),
+        scenes.call("getPrice", {"thing": "chair"}, "7"),
+        scenes.call("countStock", {"thing": "chair"}, "12", 1),
+        scenes.close("Done.", 0, 1, 2),
+    ]
+    stock = ("countStock", {"thing": "chair"})
+    session, first = say(opened(scenes.record("told", ("All.", nodes))), calls(CHAIR), "released")
+    assert told(first) == [("getPrice", "3")]
+    for message in (calls(stock), calls(LAMP)):
+        session, decision = say(session, message, "released")
+        assert decision.action == "observe"
+    assert say(session, text("Done."), "released")[1].action == "close"
+
+
 # Steps that the released harness does not take, and the graph allows
 
 
