@@ -6,7 +6,8 @@ A file is read as a whole and every error in it is found; a session that is retu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 
+_EPOCH = re.compile(r"(.+)\.e[1-9]\d{0,5}")
+
+
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
     """What one file holds.
@@ -46,7 +50,7 @@ class ScenarioFile:
 
 
 def load(paths: Iterable[str | Path], language: str = "en") -> tuple[ScenarioFile, ...]:
-    """Reads the files; raises the first ScenarioError, also when two files use one session id."""
+    """Reads the files; raises the first ScenarioError, also when two sessions could not be told apart."""
     files: list[ScenarioFile] = []
     seen: dict[str, str] = {}
     for path in paths:
@@ -61,7 +65,18 @@ def load(paths: Iterable[str | Path], language: str = "en") -> tuple[ScenarioFil
                 raise ScenarioError(str(path), line, "id", reason)
         seen.update({scenario.id: str(path) for scenario in file.scenarios})
         files.append(file)
+    for file in files:
+        _check_epochs(file, seen)
     return tuple(files)
+
+
+def _check_epochs(file: ScenarioFile, known: Mapping[str, str]) -> None:
+    """`a.e2` names the second epoch of the Scenario `a`."""
+    for scenario, line in zip(file.scenarios, file.lines, strict=True):
+        epoch = _EPOCH.fullmatch(scenario.id)
+        if epoch and epoch[1] in known:
+            reason = f"{scenario.id} names an epoch of {epoch[1]}, which is a session too; give it another id"
+            raise ScenarioError(known[scenario.id], line, "id", reason)
 
 
 def read_file(path: str | Path, language: str = "en") -> ScenarioFile:

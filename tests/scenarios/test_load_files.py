@@ -273,3 +273,15 @@ def test_load_refuses_one_id_in_two_files(tmp_path: Path) -> None:
     second = write(tmp_path / "second.jsonl", record(id="x"), record())
     with pytest.raises(ScenarioError, match=r"second\.jsonl:2: id: fruit_1 .*first\.jsonl"):
         load([first, second])
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_load_refuses_an_id_that_names_an_epoch_of_another_session(tmp_path: Path, apart: bool) -> None:
+    records = [record(id="x.e12"), record(id="x")]
+    if apart:
+        files = [write(tmp_path / f"{number}.jsonl", it) for number, it in enumerate(records)]
+    else:
+        files = [write(tmp_path / "0.jsonl", *records)]
+    with pytest.raises(ScenarioError, match=r"0\.jsonl:1: id: x\.e12 names an epoch of x"):
+        load(files)
+    assert load([write(tmp_path / "alone.jsonl", record(id="y.e1"), record(id="x"))])
