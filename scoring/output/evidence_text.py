@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scenarios.strict.faults import Fault
@@ -33,8 +33,24 @@ def disagreement_lines(report: RunReport, limit: int | None) -> list[str]:
 
 def evidence_lines(report: RunReport) -> list[str]:
     """For every wrong Task what diverged first, by each scorer that calls it wrong."""
-    lines = [line for row in task_rows(report) for line in _wrong(row)]
-    return ["Wrong tasks", *lines] if lines else []
+    rows = wrong_rows(report)
+    return [wrong_title(report, rows), *(line for row in rows for line in _wrong(row))] if rows else []
+
+
+def wrong_rows(report: RunReport) -> list[TaskRow]:
+    """The Tasks that a scorer calls wrong, or right after errors alone."""
+    return [row for row in task_rows(report) if any(map(is_wrong, row.scores.values()))]
+
+
+def wrong_title(report: RunReport, rows: Sequence[TaskRow]) -> str:
+    """What is true of all these Tasks: some were brought to their end, some are right for one scorer."""
+    title = "Wrong tasks" if report.modes.banner is None else "Wrong tasks, and others with a wrong step"
+    agreed = all(is_wrong(score) for row in rows for score in row.scores.values())
+    return title if agreed else f"{title}, by at least one scorer"
+
+
+def is_wrong(score: TaskScore) -> bool:
+    return score.label not in (None, CORRECT)
 
 
 def place_of(row: TaskRow) -> str:
@@ -61,18 +77,23 @@ def _disagreement(row: TaskRow) -> Iterator[str]:
 
 
 def _wrong(row: TaskRow) -> Iterator[str]:
-    wrong = {name: score for name, score in row.scores.items() if score.label not in (None, CORRECT)}
-    if not wrong:
-        return
+    wrong = {name: score for name, score in row.scores.items() if is_wrong(score)}
     yield f"  {place_of(row)} ({visible(row.task.label)})"
     for name, score in wrong.items():
         error_class = row.classes[name]
-        verdict = f": {worded(score.verdict).lower()}" if score.verdict else ""
-        yield f"    {name}{verdict}" + (f" ({error_class.name})" if error_class else "")
+        yield f"    {name}{_verdict(score)}" + (f" ({error_class.name})" if error_class else "")
         if score.evidence is None:
             yield f"      {_short(why_wrong(score))}"
         else:
             yield from (f"      {line}" for line in _evidence(score.evidence))
+
+
+def _verdict(score: TaskScore) -> str:
+    """The verdict of a Task that goes on after a wrong Step; its label too where the two differ."""
+    if score.verdict is None:
+        return ""
+    told = worded(score.verdict).lower()
+    return f": {told} as played, but its label is {score.label}" if score.verdict == CORRECT else f": {told}"
 
 
 def _evidence(evidence: Evidence) -> Iterator[str]:

@@ -12,11 +12,11 @@ from scoring.metrics import accuracy
 from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
-from scoring.output.evidence_text import why_wrong
+from scoring.output.evidence_text import is_wrong, why_wrong, wrong_rows, wrong_title
 from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
 from scoring.output.tables import interval, percent, quantity, unscored_line, worded
 from scoring.report import RunReport, TaskRow, task_rows
-from scoring.types import CORRECT, TaskScore
+from scoring.types import TaskScore
 from scoring.verdicts.error_classes import CLASSES
 
 MOST = 60_000
@@ -181,8 +181,8 @@ def _told(line: str) -> str:
 
 
 def _wrong(report: RunReport, limit: int) -> list[str]:
-    rows = [row for row in task_rows(report) if any(map(_is_wrong, row.scores.values()))]
-    return _details(report, "Wrong tasks", rows, limit, _why)
+    rows = wrong_rows(report)
+    return _details(report, wrong_title(report, rows), rows, limit, _why)
 
 
 def _writes(report: RunReport, limit: int) -> Iterator[list[str]]:
@@ -224,12 +224,8 @@ def _folded(title: str, number: int, table: Sequence[str], more: Sequence[str]) 
     return [f"<details><summary>{title}: {number}</summary>", "", *told, "", "</details>"]
 
 
-def _is_wrong(score: TaskScore) -> bool:
-    return score.label not in (None, CORRECT)
-
-
 def _why(score: TaskScore) -> str:
-    if not _is_wrong(score):
+    if not is_wrong(score):
         return score.label or "not scored"
     return code(why_wrong(score), _LINE)
 

@@ -107,7 +107,7 @@ def test_behaviour_has_what_is_known_and_errors_what_occurs() -> None:
 def test_wrong_tasks_come_with_their_evidence_and_disagreements_with_their_verdicts() -> None:
     wrongs, disagreements = (
         shown(markdown_text([two_scorers()], []))
-        .split("Wrong tasks: 1")[1]
+        .split("Wrong tasks, by at least one scorer: 1")[1]
         .split("Tasks on which the scorers disagree: 1")
     )
     assert (

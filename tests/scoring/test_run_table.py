@@ -515,16 +515,40 @@ def test_the_evidence_for_every_wrong_task_is_told_if_more_is_wanted() -> None:
     ]
 
 
+def test_the_title_of_wrong_tasks_is_true_of_all_of_them() -> None:
+    by_one = scored.report(
+        scored.scored(session(right(), wrong())), scored.scored(session(wrong(), wrong()), scorer="strict")
+    )
+    live = replace(by_one, config={"history": "live"})
+    alone = replace(live, scored=live.scored[:1])
+    titles = [
+        [line for line in run_table(it, verbose=True).splitlines() if line.startswith("Wrong")]
+        for it in (by_one, live, alone)
+    ]
+    assert titles == [
+        ["Wrong tasks, by at least one scorer"],
+        ["Wrong tasks, and others with a wrong step, by at least one scorer"],
+        ["Wrong tasks, and others with a wrong step"],
+    ]
+
+
 def test_a_wrong_task_of_a_live_run_has_its_verdict_beside_each_scorer() -> None:
     report = scored.report(
         scored.scored(session(wrong(verdict="correct_after_errors"))),
         scored.scored(session(wrong(verdict="wrong")), scorer="strict"),
+        config={"history": "live"},
     )
-    lines = block(run_table(report, verbose=True), "Wrong tasks")
+    lines = block(run_table(report, verbose=True), "Wrong tasks, and others with a wrong step")
     assert [line for line in lines if line.startswith("    ") and line[4] != " "] == [
         "    wildtoolbench: correct after errors (param_value)",
         "    strict: wrong (param_value)",
     ]
+
+
+def test_a_verdict_that_its_label_contradicts_is_told_with_it() -> None:
+    report = scored.report(scored.scored(session(wrong(verdict="correct"))), config={"history": "live"})
+    lines = run_table(report, verbose=True).splitlines()
+    assert "    wildtoolbench: correct as played, but its label is error (param_value)" in lines
 
 
 def test_nothing_of_a_foreign_log_can_move_the_cursor() -> None:
