@@ -151,6 +151,9 @@ def serve(composition: Composition, /, files: tuple[str, ...], new_run: bool, **
     help="With --resume: the id of the run.  [default: the newest that fits]",
 )
 @click.option(
+    "--name", metavar="NAME", help="The run's name, which then does for its id, as in compare --run-a."
+)
+@click.option(
     "--proxy",
     "proxy_url",
     metavar="URL",
@@ -183,6 +186,7 @@ def drive(
     epochs: int,
     resume: bool,
     run_id: str | None,
+    name: str | None,
     proxy_url: str | None,
     concurrency: int,
     turn_timeout: float,
@@ -199,7 +203,7 @@ def drive(
     from proxy.commands import AgentChoice, DriveOptions, RemoteProxy, run_drive
 
     choice = AgentChoice(agent, per, agent_body, stream)
-    wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout, inject)
+    wanted = DriveOptions(choice, only, limit, epochs, concurrency, turn_timeout, inject, name)
     if run_id is not None and not resume:
         raise click.UsageError("--run is the run to go on with: give --resume too, or leave it out.")
     if proxy_url is not None:
@@ -222,6 +226,7 @@ def drive(
     warn_of(settings)
     runs: RunChoice = "resume" if resume else "new"
     settings = replace(settings, play=play, agent=choice.label, runs=runs, resume_run=run_id)
+    wanted = replace(wanted, tells_log=settings.log is None and not resume)
     with log_of(settings.log, files, resume=resume) as log:
         run_drive(replace(settings, log=log), wanted, settings.model, composition.live_page())
 

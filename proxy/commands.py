@@ -28,6 +28,7 @@ from proxy.drive.refusal import refusals_in, unknown
 from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
+from proxy.log.runs import check_name, rename_run
 from proxy.runs import SIMULATED
 from proxy.server import running
 from proxy.settings import Settings
@@ -61,7 +62,10 @@ class AgentChoice:
 
 @dataclass(frozen=True, slots=True)
 class DriveOptions:
-    """What `drive` is told beside the proxy's settings. `turn_timeout` is in seconds."""
+    """What `drive` is told beside the proxy's settings. `turn_timeout` is in seconds, `name` the Run's.
+
+    `tells_log`: nobody named the log, so it is said as soon as there is one.
+    """
 
     agent: AgentChoice
     only: tuple[str, ...]
@@ -70,6 +74,8 @@ class DriveOptions:
     concurrency: int
     turn_timeout: float
     inject: Inject = "sentinel"
+    name: str | None = None
+    tells_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,8 @@ async def _drive(
     if isinstance(proxy, Settings):
         hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
         _check_plan(proxy, options)
+        if options.name is not None and proxy.runs != "resume":
+            check_name(proxy.log, options.name)
         if not proxy.provider.startswith(SIMULATED):
             await _require_reachable(proxy.provider)
     choice = options.agent
@@ -137,7 +145,7 @@ async def _drive(
             inject=options.inject,
         )
     )
-    async with _control(proxy, lent) as control, agents as factory:
+    async with _control(proxy, lent, options) as control, agents as factory:
         run = await control.run()
         planned = plan(run.scenarios, options.only, options.limit, options.epochs)
         await control.plan((item.scenario, item.epoch) for item in planned)
@@ -169,7 +177,9 @@ def _check_plan(proxy: Settings, options: DriveOptions) -> None:
 
 
 @asynccontextmanager
-async def _control(proxy: Settings | RemoteProxy, lent: Lent | None) -> AsyncIterator[ControlClient]:
+async def _control(
+    proxy: Settings | RemoteProxy, lent: Lent | None, options: DriveOptions
+) -> AsyncIterator[ControlClient]:
     """The control API of a proxy of our own, or of one that runs already and may be restarted."""
     if isinstance(proxy, RemoteProxy):
         async with ControlClient(proxy.url, proxy.token, again=proxy.resume, patience=PATIENCE_S) as control:
@@ -179,6 +189,10 @@ async def _control(proxy: Settings | RemoteProxy, lent: Lent | None) -> AsyncIte
         running(proxy, lent=lent) as started,
         ControlClient(started.base_url, started.token, again=proxy.runs == "resume") as control,
     ):
+        if options.tells_log:
+            click.echo(f"Log: {proxy.log}")
+        if options.name is not None:
+            rename_run(proxy.log, started.run_id, options.name, time.time)
         if lent is not None and sys.stderr.isatty():
             click.echo(f"Live page: {page_address(started, sys.stderr)}", err=True)
         yield control

@@ -169,7 +169,17 @@ def _drop_or_refuse(options: dict[str, Any], name: str, beside: tuple[str, ...],
 def given_beside_proxy(context: click.Context) -> list[str]:
     """The options on the command line that a proxy at `--proxy` has settled already."""
     names = {"files": "--scenarios", "run_id": "--run"}
-    settled = ("provider", "log", "run_id", "files", "history", "history_from", "tools", "on_mismatch")
+    settled = (
+        "provider",
+        "log",
+        "run_id",
+        "name",
+        "files",
+        "history",
+        "history_from",
+        "tools",
+        "on_mismatch",
+    )
     return [
         names.get(it, f"--{it.replace('_', '-')}")
         for it in (*settled, "max_steps", "agent_tools", "observations")
@@ -181,7 +191,8 @@ def given_beside_proxy(context: click.Context) -> list[str]:
 def log_of(given: Path | None, scenarios: Sequence[str], *, resume: bool = False) -> Iterator[Path]:
     """The log to write to: the one that is given, else a new one in `runs`; with `resume` the newest there.
 
-    Says which, if it was not given. Raises UsageError for a folder that cannot be used.
+    Says which is gone on with; of a new one that is for whoever writes to it. Raises UsageError for a folder
+    that cannot be used.
     """
     if given is not None:
         yield given
@@ -199,7 +210,6 @@ def log_of(given: Path | None, scenarios: Sequence[str], *, resume: bool = False
         except OSError as error:
             reason = f"{error.filename}: {error.strerror}: name a log with --log."
             raise click.UsageError(reason) from error
-        click.echo(f"Log: {path}")
         yield path
 
 

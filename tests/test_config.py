@@ -472,11 +472,35 @@ def test_without_a_log_in_runs_one_has_to_be_named() -> None:
     assert not Path("runs").exists()
 
 
-def test_a_command_that_fails_before_it_plays_leaves_no_log() -> None:
-    assert error_line(run("drive", "--agent", "builtin", "--provider", "sim:orcale"), 2)
+def test_a_command_that_fails_before_it_plays_leaves_no_log_and_speaks_of_none() -> None:
+    for words in (("drive", "--agent", "builtin"), ("serve", "--scenarios", "bundled")):
+        refused = run(*words, "--provider", "sim:orcale")
+        assert error_line(refused, 2) and refused.stdout == ""
+    unknown = drive("--only", "zzz")
+    assert "no scenario 'zzz'" in error_line(unknown, 2) and unknown.stdout == ""
     assert not Path("runs").exists()
     Path("runs").touch()
     assert error_line(drive(), 2).startswith("Error: runs: File exists: name a log with --log.")
+
+
+def test_a_run_gets_its_name_from_drive_and_is_compared_by_it() -> None:
+    for name in ("baseline", "candidate"):
+        assert drive("--log", "run.db", "--name", name).exit_code == 0
+    assert run("compare", "run.db", "--run-a", "baseline", "--run-b", "newest").exit_code in (0, 4)
+    taken = drive("--log", "run.db", "--name", "baseline")
+    assert error_line(taken, 2).endswith("is already called 'baseline': take another name")
+    for word in ("all", "newest", " "):
+        assert "cannot be a run's name" in error_line(drive("--name", word), 2)
+    listed = json.loads(run("log", "runs", "list", "run.db", "--format", "json").stdout)
+    assert [it["name"] for it in listed] == ["baseline", "candidate"]
+    assert not Path("runs").exists()
+
+
+def test_a_run_that_is_resumed_may_get_a_name() -> None:
+    assert drive("--log", "run.db").exit_code == 0
+    assert drive("--log", "run.db", "--resume", "--name", "nightly").exit_code == 0
+    listed = json.loads(run("log", "runs", "list", "run.db", "--format", "json").stdout)
+    assert [it["name"] for it in listed] == ["nightly"]
 
 
 async def test_serve_says_first_and_last_where_its_log_is(folder: Path) -> None:
@@ -484,7 +508,7 @@ async def test_serve_says_first_and_last_where_its_log_is(folder: Path) -> None:
     async with process("serve", "--scenarios", "bundled", env=env) as serving:
         assert await serving.stop() == 0
     [log] = Path("runs").glob("*.db")
-    first, *_, place, score, look = serving.said.decode().splitlines()
-    assert (first, place) == (f"Log: {log}", f"Log: {log}")
+    _, first, *_, place, score, look = serving.said.decode().splitlines()
+    assert f"   Log: {log}   " in first and place == f"Log: {log}"
     assert score.endswith(f"score {log}")
     assert look.endswith(f"report {log}")

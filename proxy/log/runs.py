@@ -9,29 +9,52 @@ from pathlib import Path
 
 from proxy.log.database import open_for_writing
 from proxy.log.errors import LogError
-from proxy.log.inspect import RunSummary, run_summary
+from proxy.log.inspect import RunSummary, run_summaries, run_summary
 from proxy.log.vacuum import UNUSED
 
 IN_USE_SECONDS = 600.0
 """A Run that was written to so recently, in a log that is open elsewhere, may still be played."""
+
+MEANT_OTHERWISE = ("all", "newest")
+"""Words that stand for runs where one is asked for."""
 
 Clock = Callable[[], float]
 
 
 def rename_run(path: Path, wanted: str, name: str, now: Clock) -> str:
     """Names a Run (given by id, name or the beginning of its id); gives its id. Raises LogError."""
-    name = name.strip()
-    if not name or not name.isprintable() or name == "all":
-        raise LogError(f"{name!r} cannot be a run's name: take printable characters, and not the word 'all'")
+    name = _usable(name)
     run_id = run_summary(path, wanted).id
     with _writing(path, now) as connection:
         taken = connection.execute(
             "SELECT id FROM runs WHERE ? IN (id, name) AND id != ?", (name, run_id)
         ).fetchone()
         if taken is not None:
-            raise LogError(f"{path}: the run {taken[0]} is already called {name!r}: take another name")
+            raise _taken(path, taken[0], name)
         connection.execute("UPDATE runs SET name = ? WHERE id = ?", (name, run_id))
     return run_id
+
+
+def check_name(path: Path, name: str) -> None:
+    """Raises LogError for a name that a new Run of the log, which need not be there yet, cannot have."""
+    name = _usable(name)
+    runs = run_summaries(path) if path.exists() and path.stat().st_size else []
+    if taken := next((run.id for run in runs if name in (run.id, run.name)), None):
+        raise _taken(path, taken, name)
+
+
+def _usable(name: str) -> str:
+    name = name.strip()
+    if not name or not name.isprintable() or name in MEANT_OTHERWISE:
+        words = " or ".join(map(repr, MEANT_OTHERWISE))
+        raise LogError(
+            f"{name!r} cannot be a run's name: take printable characters, and not the word {words}"
+        )
+    return name
+
+
+def _taken(path: Path, run_id: str, name: str) -> LogError:
+    return LogError(f"{path}: the run {run_id} is already called {name!r}: take another name")
 
 
 def check_unused(path: Path, run: RunSummary, now: float) -> None:
