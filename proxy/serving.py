@@ -48,7 +48,8 @@ async def _serve(settings: Settings, lent: Lent | None, token_env: str | None) -
             click.echo(_agent_hint(settings, f"{proxy.base_url}{f'/t/${token_env}' if token_env else ''}"))
             click.echo(_control_hint(settings, proxy.token))
         if lent is not None:
-            click.echo(f"Live page: {page_address(proxy, sys.stdout)}")
+            asks = "" if sys.stdout.isatty() else " (asks for the token)"
+            click.echo(f"Live page: {page_address(proxy, sys.stdout)}{asks}")
         await stop.wait()
         click.echo("Stopping: finishing what is under way.")
     click.echo(closing_words(settings.log, played=bool(settings.scenarios)))
@@ -70,4 +71,7 @@ def _control_hint(settings: Settings, token: str) -> str:
         return f"Control token: {token}"
     if settings.token:
         return "Control API and live page: their token is the one in EVAL_TOKEN"
-    return "Control API and live page: set EVAL_TOKEN to choose their token"
+    return (
+        "Control API and live page: they need a token, which is told to a terminal alone: "
+        "start again with EVAL_TOKEN set to one of your choice"
+    )

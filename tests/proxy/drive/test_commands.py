@@ -69,7 +69,11 @@ def test_an_address_that_cannot_be_taken_apart_or_looked_up_is_one_line(tmp_path
 @pytest.mark.parametrize(
     ("token", "said"),
     [
-        ("", "Control API and live page: set EVAL_TOKEN to choose their token"),
+        (
+            "",
+            "Control API and live page: they need a token, which is told to a terminal alone: "
+            "start again with EVAL_TOKEN set to one of your choice",
+        ),
         ("my-own-token", "Control API and live page: their token is the one in EVAL_TOKEN"),
     ],
 )
