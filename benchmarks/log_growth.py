@@ -90,7 +90,7 @@ def line(shape: Shape, it: Grown) -> str:
 def grown(path: Path, shape: Shape, sessions: int) -> Grown:
     """Writes the sessions, one after another, with the writer's own means."""
     connection = open_for_writing(path, now=time.time)
-    store = Store(connection)
+    store = Store(connection, path)
     scenarios = [scenario_row(0 if shape.shared else number, shape) for number in range(sessions)]
     store.transact([((run_row(0, 1.0), *(scenarios if shape.relayed else ())), ())])
     before, wire = pages(connection), 0

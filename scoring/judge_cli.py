@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from scenarios.text import visible
 from scoring.completing_cli import complete_scenarios
 from scoring.errors_cli import InputError, NothingScorable
 from scoring.options_cli import DEFAULT_SCORERS, SCORER_NAMES
@@ -74,8 +75,8 @@ def judge(cases: Path, scorers: tuple[str, ...], files: tuple[str, ...], languag
     except OSError as error:
         if error.filename is None:
             raise
-        raise InputError(f"{error.filename}: {error.strerror}") from error
-    source_name = "standard input" if str(cases) == "-" else cases
+        raise InputError(visible(f"{error.filename}: {error.strerror}")) from error
+    source_name = "standard input" if str(cases) == "-" else visible(str(cases))
     if broken:
         raise InputError(f"{source_name}: {broken} of {judged} lines could not be judged; see their 'error'")
     if not judged:
@@ -84,7 +85,6 @@ def judge(cases: Path, scorers: tuple[str, ...], files: tuple[str, ...], languag
 
 def _scenarios(files: Iterable[str], language: str) -> dict[str, Scenario]:
     from scenarios.load import BUNDLED_WORD, ScenarioError, load
-    from scenarios.text import visible
 
     try:
         loaded = load(dict.fromkeys(files or (BUNDLED_WORD,)), language)

@@ -201,6 +201,31 @@ def test_a_command_whose_output_was_closed_does_its_work(tmp_path: Path, closed:
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("judge - <&-", 3, "Error: standard input: no cases"),
+        ('judge "$(printf "a\\nb.jsonl")"', 2, r"Error: a\nb.jsonl: No such file or directory"),
+        ('log vacuum ""', 2, "Error: .: no such log"),
+        ("--help >/dev/full", 3, "Error: cannot go on: No space left on device"),
+        ("score --help >/dev/full", 3, "Error: cannot go on: No space left on device"),
+    ],
+)
+def test_streams_and_names_that_cannot_be_used_are_told_in_one_line(
+    tmp_path: Path, words: str, code: int, said: str
+) -> None:
+    program = shlex.join([sys.executable, str(PROGRAM)])
+    done = subprocess.run(["sh", "-c", f"{program} {words}"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (code, said)
+
+
+def test_a_log_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    log = os.fsencode(tmp_path) + b"/\xff.db"
+    for words in (["drive", "--agent", "builtin", *PLAY, "--only", "home_6", "--log"], ["score"]):
+        done = subprocess.run([sys.executable, PROGRAM, *words, log], cwd=tmp_path, capture_output=True)
+        assert (done.returncode, done.stderr.count(b"Error")) == (0, 0)
+
+
 def test_a_character_that_the_encoding_of_the_output_lacks_is_spelt_out() -> None:
     command = [sys.executable, str(PROGRAM), "scenarios", "show", "zh", "zh_1"]
     done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True)

@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
         dress(self, ())
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        _prepare_output()
+        _prepare_streams()
         return super().main(*args, **settings)
 
     def make_context(
@@ -66,6 +66,8 @@ class LazyGroup(click.Group):
             context = super().make_context(info_name, args, *more, **settings)
         except click.UsageError as error:
             raise in_one_line(error) from error
+        except OSError as error:  # the program's own help could not be written
+            raise _cannot_go_on(error) from error
         context.meta.setdefault(WORDS, words)
         return context
 
@@ -82,13 +84,9 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                # Whoever read the output has had enough.
-                ctx.exit(0)
-            if ctx.params["debug"]:
+            if ctx.params["debug"] and error.errno != errno.EPIPE:
                 raise
-            where = "" if error.filename is None else f"{visible(str(error.filename))}: "
-            raise CannotGoOn(f"cannot go on: {where}{error.strerror or error}") from error
+            raise _cannot_go_on(error) from error
         except (click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
@@ -134,8 +132,18 @@ class LazyGroup(click.Group):
                 )
 
 
-def _prepare_output() -> None:
-    """Lets commands write whatever they have to say, wherever their output goes."""
+def _cannot_go_on(error: OSError) -> click.ClickException | click.exceptions.Exit:
+    if error.errno == errno.EPIPE:
+        # Whoever read the output has had enough.
+        return click.exceptions.Exit(0)
+    where = "" if error.filename is None else f"{visible(str(error.filename))}: "
+    return CannotGoOn(f"cannot go on: {where}{error.strerror or error}")
+
+
+def _prepare_streams() -> None:
+    """Lets commands write whatever they have to say, wherever it goes; what was closed is empty."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY), closefd=False)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

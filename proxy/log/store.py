@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from proxy.log import rows
@@ -38,7 +39,7 @@ class RowError(Exception):
     """A row that cannot be: a key used twice, a finish without a start, a value without a form."""
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     """Which file a path means; None if there is none."""
     try:
         found = os.stat(path)
@@ -50,12 +51,12 @@ def _identity(path: str) -> tuple[int, int] | None:
 class Store:
     """Writes rows into an open log, a transaction at a time."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._execute = connection.execute
         self._execute("PRAGMA wal_autocheckpoint = 0")  # see `checkpoints`
         self._execute(f"PRAGMA journal_size_limit = {WAL_LIMIT}")
-        self._path = str(connection.execute("PRAGMA database_list").fetchone()[2])
+        self._path = path.absolute()
         self._file = _identity(self._path)
         self._text = StoredText()
         self._contents = Contents(connection.execute, self._text.evidence)

@@ -55,9 +55,9 @@ def vacuum_log(path: Path) -> Vacuumed:
     Nobody else may have the log open: a proxy would have to wait for longer than it does. There are two
     transactions of SQLite, so that the log is whole whenever this is interrupted.
     """
-    before = log_size(path)
     with reading(path):  # is it one, and of the present schema?
         pass
+    before = log_size(path)
     try:
         with closing(_alone(path)) as connection:
             removed = _without_unused(connection)

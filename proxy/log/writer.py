@@ -86,7 +86,7 @@ class LogWriter:
     def open(cls, path: str | os.PathLike[str], *, now: Callable[[], float] = time.time) -> LogWriter:
         """Make the log, or open it and bring its schema up to date. Raises LogError."""
         path = Path(path)
-        return cls(path, Store(open_for_writing(path, now=now)))
+        return cls(path, Store(open_for_writing(path, now=now), path))
 
     @property
     def failed(self) -> LogError | None:
