@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from proxy.log.database import UNREADABLE
 from proxy.log.migrations import MIGRATIONS
 
 META = {
@@ -53,7 +54,7 @@ def damage(path: Path) -> str | None:
                 return None
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             found = next(_found(connection), None)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         found = str(error)
     except OSError:
         return None

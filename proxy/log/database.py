@@ -17,6 +17,10 @@ BUSY_SECONDS = 4.0
 until then it can be told of an error."""
 
 
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What is raised for a log that cannot be read: of some damage SQLite's own words are no text."""
+
+
 def open_for_writing(path: Path, *, now: Callable[[], float], must_exist: bool = False) -> sqlite3.Connection:
     """A connection to the log at `path`, made or migrated to the newest version, in WAL mode.
 
@@ -33,7 +37,7 @@ def open_for_writing(path: Path, *, now: Callable[[], float], must_exist: bool =
         raise LogError(f"{path}: cannot be opened for writing ({error})") from error
     try:
         _prepare(connection, path, now)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         connection.close()
         raise LogError(f"{path}: {_explain(error)}") from error
     except BaseException:
@@ -66,7 +70,7 @@ def reading(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[
             yield connection
         finally:
             connection.close()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         _check_untouched(path, before)
         raise LogError(f"{path}: {_explain(error)}") from error
     except (json.JSONDecodeError, RecursionError) as error:
@@ -140,7 +144,7 @@ def _known_version(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def _explain(error: sqlite3.Error) -> str:
+def _explain(error: Exception) -> str:
     if "not a database" in str(error):
         return "is not a SQLite database: give another file name"
     if "readonly" in str(error):

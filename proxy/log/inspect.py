@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from proxy.log.answers import OWN_DICTIONARY, unpack
-from proxy.log.database import BUSY_SECONDS, reading
+from proxy.log.database import BUSY_SECONDS, UNREADABLE, reading
 from proxy.log.errors import LogError
 from proxy.log.migrations import APPLICATION, MIGRATIONS, version_of
 from proxy.log.restore import read_history
@@ -58,7 +58,7 @@ def schema_version(path: Path) -> int:
             sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
         ) as connection:
             version = version_of(connection)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise LogError(f"{path}: cannot be read as a log ({error})") from error
     if version is None:
         raise LogError(f"{path}: is a SQLite database, but not a log of {APPLICATION}")

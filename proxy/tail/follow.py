@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proxy.log.database import reading
+from proxy.log.database import UNREADABLE, reading
 from proxy.log.errors import LogError
 from proxy.log.inspect import find_run
 from proxy.tail.events import Event, Place, ProxyStarted, RunBegun
@@ -110,7 +110,7 @@ class Follower:
         try:
             if self._has_changed():
                 yield from self._events()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise LogError(f"{self._path}: cannot be read as a log ({error})") from error
         except (json.JSONDecodeError, RecursionError) as error:
             raise LogError(f"{self._path}: is damaged: what should be JSON in it is not ({error})") from error

@@ -77,6 +77,15 @@ def test_a_command_that_cannot_read_a_damaged_log_says_so_in_one_line(
         assert str(path) in error_line(done, done.exit_code)
 
 
+@pytest.mark.parametrize("words", [("score",), ("tail",), ("log", "info"), ("log", "migrate"), ("report",)])
+def test_a_schema_that_is_no_text_is_damage(path: Path, words: tuple[str, ...]) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"tableturnsturns", b"table\x80urnsturns"))
+    assert path.read_bytes() != raw
+    out = ("-o", path.with_name("out.html")) if words == ("report",) else ()
+    assert str(path) in error_line(run(*words, path, *out), 2)
+
+
 READERS = [("score",), ("tail",), ("log", "info"), ("log", "migrate"), ("log", "vacuum")]
 
 
