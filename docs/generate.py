@@ -140,6 +140,14 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         """,
     ),
     (
+        "Which exchanges did a session make? (`wildproxy log show LOG.db ID` prints one whole.)",
+        """
+        select exchanges.id, side, turn, status, finish_state, request_model
+        from exchanges join sessions on sessions.id = exchanges.session_id
+        where sessions.name = 'ledger_1.e1' order by exchanges.arrival
+        """,
+    ),
+    (
         "What failed?",
         """
         select finish_state, error_type, status, count(*) as exchanges

@@ -191,12 +191,14 @@ def migrate(path: Path) -> None:
 def show(path: Path, exchange: str, full: bool, raw: bool, output_format: str) -> None:
     """Print one exchange whole: the request with all its messages, the answer, what became of it.
 
-    EXCHANGE is its id, or a beginning of the id that no other has; `log info` and SQL
-    (`select id from exchanges ...`) tell ids.
+    EXCHANGE is its id, or a beginning of the id that no other has. Ids are told by SQL, as in
+    sqlite-utils LOG.db "select id, side, turn, status from exchanges"; of exchanges that are
+    not finished, by `log info` too.
     """
     from proxy.log.describe import exchange_text, json_text
     from proxy.log.inspect import exchange_document
 
+    exchange = exchange.strip()
     with input_errors():
         document, answer = exchange_document(path, exchange)
     if output_format == "json":

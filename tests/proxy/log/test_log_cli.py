@@ -360,6 +360,7 @@ def test_an_exchange_is_shown_in_words(writer: LogWriter, path: Path) -> None:
     ]
     assert '"description": "The price of a thing."' in said("show", path, "a2", "--full")
     assert "provider       a2 complete, status 200, 100 input, 7 output\n" in said("show", path, "a1")
+    assert said("show", path, " a2\n") == said("show", path, "a2")
     assert "side call      without tools\n" in said("show", path, "a3")
 
 
