@@ -37,15 +37,17 @@ class Composition(Protocol):
         """The look and the verdicts of the live page."""
 
 
-def scenarios_option(command: F) -> F:
+def scenarios_option(default: str) -> Callable[[F], F]:
+    """`default` says what is played where none are named."""
     return click.option(
         "--scenarios",
         "files",
         multiple=True,
         metavar="FILE",
         shell_complete=complete_scenarios,
-        help=f"Scenario file, or the name of a pack, such as {BUNDLED_WORD}; may be given several times.",
-    )(command)
+        help=f"Scenario file, or the name of a pack, such as {BUNDLED_WORD}; may be given several times.  "
+        f"[default: {default}]",
+    )
 
 
 @click.command(
@@ -56,7 +58,7 @@ def scenarios_option(command: F) -> F:
       wildproxy serve --provider https://api.openai.com/v1    # only records
     """
 )
-@scenarios_option
+@scenarios_option("none, and nothing is played, only recorded")
 @play_options
 @listen_options
 @click.option(
@@ -93,10 +95,10 @@ def serve(composition: Composition, /, files: tuple[str, ...], new_run: bool, **
     Examples:
       wildproxy drive --agent builtin --provider sim:noisy:0.3
       wildproxy drive --agent builtin --provider sim:serial --scenarios ledger
-      wildproxy drive --agent 'python agent.py' --provider https://api.openai.com/v1
+      wildproxy drive --agent 'python my_agent.py' --provider sim:noisy:0.3
     """
 )
-@scenarios_option
+@scenarios_option(BUNDLED_WORD)
 @play_options
 @click.option(
     "--agent",

@@ -287,6 +287,16 @@ def test_a_proxy_that_runs_already_may_be_named_beside_a_file_that_has_a_provide
     assert line.startswith("Error: --log: the proxy at --proxy has its own; leave it out.")
 
 
+def test_config_show_says_what_a_default_is_worked_out_from() -> None:
+    lines = run("config", "show", "drive").stdout.splitlines()
+    told = {line.split()[0]: line.partition("  default")[2] for line in lines if "  default" in line}
+    assert told["log"] == ": a new one in ./runs"
+    assert told["on-mismatch"] == ": stop; continue with --history live"
+    assert told["scenarios"] == ": bundled"
+    assert told["provider-key-env"].startswith(": the agent's own key is passed on")
+    assert (told["limit"], told["epochs"]) == ("", "")
+
+
 def test_config_show_tells_of_all_commands_what_is_set_and_which_variables_are_none() -> None:
     settings('[log.runs.list]\nformat = "json"\n[demo]\nfolder = "d"\n')
     said = run("config", "show", env={"WILDPROXY_SERVE_PROT": "1", "WILDPROXY_TAIL_WIDE": "yes"}).stdout

@@ -45,7 +45,7 @@ NOT_RUN = (
     # these take long, or need the network, or are run by the tests of the documentation
     *(
         "demo",
-        "drive --agent 'python agent.py",
+        "drive --agent 'python my_agent.py",
         "drive --agent builtin --provider sim:serial --scenarios ledger",
     ),
     # these name a run or an exchange of the reader's own log

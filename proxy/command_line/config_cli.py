@@ -164,7 +164,7 @@ def _table(values: Sequence[Effective]) -> list[str]:
 
 def _whence(found: Effective) -> str:
     if found.where is None:
-        return found.source
+        return found.source if found.note is None else f"{found.source}: {found.note}"
     return found.where if found.source == "file" else f"{found.source}: {found.where}"
 
 

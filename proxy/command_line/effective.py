@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -27,12 +28,14 @@ class Effective:
     """An option by its long name. `value` is as JSON has it, None where nothing is set, secrets masked.
 
     `where` is the environment variable, or the file with the key in it: `wildproxy.toml: drive.limit`.
+    `note` is what the help text says of a default that is worked out.
     """
 
     option: str
     value: Any
     source: Source
     where: str | None
+    note: str | None = None
 
 
 def effective(context: Context, arguments: Sequence[str]) -> list[Effective]:
@@ -59,7 +62,17 @@ def _effective(context: Context, option: click.Option, given: dict[str, Any]) ->
         "environment": variable_in_use(option),
         "file": context.meta.get(ORIGINS, {}).get(option.name),
     }.get(name)
-    return Effective(key_of(option), scrub_json(_as_json(value)), name, where)
+    note = _said_default(option) if name == "default" and not _as_json(value) else None
+    return Effective(key_of(option), scrub_json(_as_json(value)), name, where, note)
+
+
+def _said_default(option: click.Option) -> str | None:
+    """`a new one in ./runs`, of an option whose default is worked out."""
+    found = _DEFAULT.search(" ".join((option.help or "").split()))
+    return found and next(filter(None, found.groups()))
+
+
+_DEFAULT = re.compile(r"\[default: (.*)\]$|\bDefault: (.*?)\.?$")
 
 
 def _as_json(value: Any) -> Any:
