@@ -59,9 +59,11 @@ class Composition:
         from scoring.output.document import documents
         from scoring.output.json_text import json_bytes
         from scoring.output.run_table import run_table
+        from scoring.terminal_cli import text_columns
 
         reports = score_logs((log,), (), Asked())
-        return run_table(reports[0]), json_bytes(documents(reports), indent=2).decode()
+        document = json_bytes(documents(reports), indent=2).decode()
+        return run_table(reports[0], columns=text_columns()), document
 
     def report(self, log: Path) -> bytes:
         """A log's report as an HTML page."""

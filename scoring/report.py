@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scenarios.reference import depth
 from scenarios.types import Task
 from scoring.metrics import accuracy
 from scoring.metrics.calls import call_figures
@@ -158,8 +157,8 @@ def task_rows(report: RunReport) -> Iterator[TaskRow]:
                 session,
                 position,
                 task,
-                {it.scorer.name: _score(it.sessions[index], position) for it in report.scored},
-                {it.scorer.name: _class(it.classes[index], position) for it in report.scored},
+                {it.scorer.name: it.sessions[index].tasks[position] for it in report.scored},
+                {it.scorer.name: it.classes[index][position] for it in report.scored},
             )
 
 
@@ -227,22 +226,3 @@ def _explained(trajectory: Trajectory, session: SessionScore) -> Iterator[TaskSc
         else:
             evidence = released_evidence.explain(task.nodes, played.replies, score)
             yield replace(score, evidence=evidence)
-
-
-def _score(session: SessionScore, position: int) -> TaskScore:
-    if position < len(session.tasks):
-        return session.tasks[position]
-    return TaskScore(
-        label=None,
-        action_name_label=None,
-        action_arguments_label=None,
-        is_optimal=False,
-        requests=0,
-        steps_kept=0,
-        min_steps=depth(session.scenario.tasks[position].nodes),
-        reason=accuracy.NOT_REACHED,
-    )
-
-
-def _class(classes: Sequence[ErrorClass | None], position: int) -> ErrorClass | None:
-    return classes[position] if position < len(classes) else None

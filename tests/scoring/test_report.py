@@ -97,26 +97,6 @@ def test_every_task_has_a_row_in_order_with_what_each_scorer_says() -> None:
     ]
 
 
-def test_a_task_that_the_session_has_no_score_of_has_a_row_as_not_reached() -> None:
-    scored = report(session([RIGHT, TEXT], [RIGHT, TEXT], [RIGHT, TEXT]))
-    cut = tuple(
-        replace(
-            it,
-            sessions=tuple(replace(played, tasks=played.tasks[:1]) for played in it.sessions),
-            classes=tuple(classes[:1] for classes in it.classes),
-        )
-        for it in scored.scored
-    )
-    rows = list(task_rows(replace(scored, scored=cut)))
-    assert [[(score.label, score.reason) for score in row.scores.values()] for row in rows] == [
-        [("correct", None)] * 2,
-        [(None, "not reached")] * 2,
-        [(None, "not reached")] * 2,
-    ]
-    assert {score.min_steps for score in rows[2].scores.values()} == {2}
-    assert set(rows[2].classes.values()) == {None}
-
-
 def test_scorers_disagree_where_their_labels_differ_and_nowhere_else() -> None:
     found = report(session([SIMILAR, TEXT], [FULL_WIDTH], [OTHER]), session([RIGHT, TEXT], epoch=2))
     assert labels(found) == [
