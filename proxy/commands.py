@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from proxy.command_line.ending import Infrastructure, closing_words, program, run
+from proxy.command_line.ending import Infrastructure, closing_words, program, run, what_next
 from proxy.drive.choose import AgentError, AgentOptions, chosen
 from proxy.drive.client import ControlClient, ControlError
 from proxy.drive.demo import Report, Score
@@ -28,6 +28,8 @@ from proxy.drive.refusal import refusals_in, unknown
 from proxy.drive.states import Inject, ScenarioInfo
 from proxy.drive.stopping import exit_code, until_stopped
 from proxy.errors_cli import InputError
+from proxy.log.database import reading
+from proxy.log.errors import LogError
 from proxy.log.runs import check_name, rename_run
 from proxy.runs import SIMULATED
 from proxy.server import running
@@ -91,17 +93,28 @@ def run_drive(
     proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None, lent: Lent | None = None
 ) -> None:
     """Plays the planned Sessions. Exit code 3 if any could not be played to its end."""
-    report, stopped = _run(until_stopped(_drive(proxy, options, model, lent), kill_all))
+    result, stopped = _run(until_stopped(_drive(proxy, options, model, lent), kill_all))
+    report, run_id = result or (None, None)
     if report is not None and report.hopeless:
         click.echo("Nothing was played: once that is mended, --resume plays it.")
     elif isinstance(proxy, Settings):
-        click.echo(f"\n{closing_words(proxy.log)}")
+        click.echo(f"\n{closing_words(proxy.log, run_id=run_id if _holds_several(proxy.log) else None)}")
+    elif run_id is not None:
+        click.echo(f"\nLog: that of the proxy at {proxy.url}, which its serve names; run {run_id}")
+        click.echo("\n".join(what_next("LOG.db", run_id=run_id)))
     if stopped is not None:
         raise SystemExit(exit_code(stopped))
     if report is not None and report.hopeless:
         raise Infrastructure(f"{report.halted}")
     if report is None or not report.complete:
         raise Infrastructure("not every turn was answered: the lines above say which, and why")
+
+
+def _holds_several(log: Path) -> bool:
+    """Has the log several Runs, so that one must be chosen to be scored?"""
+    with suppress(LogError), reading(log) as connection:
+        return int(connection.execute("SELECT count(*) FROM runs").fetchone()[0]) > 1
+    return False
 
 
 def run_demo(folder: Path, score: Score, report: Report) -> None:
@@ -124,7 +137,8 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 async def _drive(
     proxy: Settings | RemoteProxy, options: DriveOptions, model: str | None, lent: Lent | None
-) -> DriveReport:
+) -> tuple[DriveReport, str]:
+    """What became of the plan, and the id of the Run."""
     hidden: tuple[str, ...] = ()
     if isinstance(proxy, Settings):
         hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
@@ -163,7 +177,7 @@ async def _drive(
             )
         for line in () if report.hopeless else progress.summary(report):
             click.echo(line)
-    return report
+    return report, run.id
 
 
 def _check_plan(proxy: Settings, options: DriveOptions) -> None:

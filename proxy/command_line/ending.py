@@ -48,8 +48,12 @@ def program() -> str:
     return f"{shlex.quote(sys.orig_argv[0])} {script}" if script.suffix == ".py" else script.name
 
 
-def closing_words(log: Path, *, played: bool = True) -> str:
-    """Where the log is, and what to do with it."""
+def closing_words(log: Path, *, played: bool = True, run_id: str | None = None) -> str:
+    """Where the log is, and what to do with it; with the Run that is meant, where it holds several."""
+    return "\n".join([f"Log: {log}", *what_next(shlex.quote(str(log)), played=played, run_id=run_id)])
+
+
+def what_next(log: str, *, played: bool = True, run_id: str | None = None) -> list[str]:
     commands = {"Score it": "score", "Look at it": "report"} if played else {"Look at it": "tail"}
-    lines = [f"{what}: {program()} {command} {shlex.quote(str(log))}" for what, command in commands.items()]
-    return "\n".join([f"Log: {log}", *lines])
+    chosen = "" if run_id is None else f" --run {run_id}"
+    return [f"{what}: {program()} {command} {log}{chosen}" for what, command in commands.items()]

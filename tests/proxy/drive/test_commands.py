@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from pathlib import Path
@@ -91,6 +92,30 @@ def test_a_drive_without_the_token_of_its_proxy_is_told_how_to_choose_one() -> N
     driving = ("drive", "--agent", "builtin", "--proxy", "http://127.0.0.1:9")
     line = error_line(run(*driving, env={"EVAL_TOKEN": ""}), 2)
     assert "start the proxy with that variable set" in line
+
+
+async def test_a_drive_of_a_proxy_that_runs_already_names_its_run(tmp_path: Path) -> None:
+    token = {"EVAL_TOKEN": "token-of-a-test"}
+    options = ("--scenarios", "bundled", *PLAY, tmp_path / "log.db", "--port", 0)
+    async with process("serve", *options, env=token) as serving:
+        words = ("drive", "--agent", "builtin", "--proxy", serving.url, "--only", SCENARIO)
+        driven = await asyncio.to_thread(run, *words, env=token)
+        assert await serving.stop() == 0
+    [row] = rows(tmp_path / "log.db", "SELECT id FROM runs")
+    *_, log, score, look = driven.stdout.splitlines()
+    assert log == f"Log: that of the proxy at {serving.url}, which its serve names; run {row['id']}"
+    assert [line.split()[-4:] for line in (score, look)] == [
+        [command, "LOG.db", "--run", row["id"]] for command in ("score", "report")
+    ]
+
+
+def test_where_a_log_holds_several_runs_the_command_that_scores_it_names_the_one(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    for _ in range(2):
+        *_, score, look = drive(log, "--only", SCENARIO).stdout.splitlines()
+    newest = rows(log, "SELECT id FROM runs ORDER BY rowid")[-1]["id"]
+    assert [line.split()[-2:] for line in (score, look)] == [["--run", newest]] * 2
+    assert run(*score.split()[-4:]).exit_code == 0
 
 
 def test_a_session_that_was_played_before_is_told_apart(tmp_path: Path) -> None:
