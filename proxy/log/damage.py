@@ -76,6 +76,8 @@ def _found(connection: sqlite3.Connection) -> Iterator[str]:
                 query = f"SELECT {', '.join(keys)}, typeof({name}) FROM {table} WHERE {condition} LIMIT 1"
                 for *row, kind in connection.execute(query):
                     yield f"{table}.{name} of the row {row!r} holds {belongs} no more, but {kind}"
+    for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"{table} has a row that refers to one of {parent}, which is not there"
 
 
 def _conditions(table: str, name: str, declared: str) -> Iterator[tuple[str, str]]:
