@@ -142,11 +142,7 @@ async def _drive(
     hidden: tuple[str, ...] = ()
     if isinstance(proxy, Settings):
         hidden = (proxy.provider_key_env,) if proxy.provider_key_env else ()
-        _check_plan(proxy, options)
-        if options.name is not None and proxy.runs != "resume":
-            check_name(proxy.log, options.name)
-        if not proxy.provider.startswith(SIMULATED):
-            await _require_reachable(proxy.provider)
+        await _check(proxy, options)
     choice = options.agent
     agents = chosen(
         AgentOptions(
@@ -178,6 +174,15 @@ async def _drive(
         for line in () if report.hopeless else progress.summary(report):
             click.echo(line)
     return report, run.id
+
+
+async def _check(proxy: Settings, options: DriveOptions) -> None:
+    """Raises PlanError, LogError or Infrastructure before anything is begun that could not be played."""
+    _check_plan(proxy, options)
+    if options.name is not None and proxy.runs != "resume":
+        check_name(proxy.log, options.name)
+    if not proxy.provider.startswith(SIMULATED):
+        await _require_reachable(proxy.provider)
 
 
 def _check_plan(proxy: Settings, options: DriveOptions) -> None:
