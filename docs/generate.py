@@ -80,6 +80,18 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         """,
     ),
     (
+        "Which tool calls did the LLM make, also where nothing was played and all was only recorded?",
+        """
+        select exchanges.arrival, exchanges.key_hash as agent,
+          json_extract(call.value, '$.function.name') as name,
+          json_extract(call.value, '$.function.arguments') as arguments
+        from exchanges join messages on messages.hash = exchanges.output_message,
+          json_each(messages.body, '$.tool_calls') as call
+        where exchanges.side = 'provider' or exchanges.session_id is null
+        order by exchanges.arrival, call.key
+        """,
+    ),
+    (
         "Where was a wrong step taken, and what would have been allowed?",
         """
         select sessions.name as session, steps.task + 1 as task, steps.step + 1 as step, steps.reason
