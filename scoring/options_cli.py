@@ -44,7 +44,7 @@ def run_option(does: str) -> Callable[[_Command], _Command]:
         "run_ids",
         multiple=True,
         metavar="RUN",
-        help=f"{does} this run; needed if a log holds several.",
+        help=f"{does} this run: its name, the beginning of its id, or newest; needed if a log holds several.",
     )
 
 
