@@ -10,6 +10,9 @@ import pytest
 from hypothesis import settings
 from support.examples import THOROUGH, TIMES
 
+# What is printed is as wide as this says, and workers of pytest have it from somewhere.
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
