@@ -339,13 +339,16 @@ class Player:
         self._journal.log.put(TurnBegunRow(self.row.id, turn.number, said, thread, asked))
 
     def _decide(self, exchange_id: str, answer: Answer, message: Message) -> Decision:
-        self._journal.log.put(self._journal.answered(exchange_id, answer))
         before = self.session
-        # Should judging fail, that is not the agent's fault either.
+        # Should judging fail, that is not the agent's fault, and what was answered is known all the same.
         self.session = provider_failed(before)
-        content, calls = reply_of(message)
-        self.session, decision = judge(before, message, content, calls)
-        now = self._journal.now()
-        step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
-        self._journal.log.put(step, *end_rows(self.row.id, before, self.session, now))
+        happened: list[Row] = [self._journal.answered(exchange_id, answer)]
+        try:
+            content, calls = reply_of(message)
+            self.session, decision = judge(before, message, content, calls)
+            now = self._journal.now()
+            step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
+            happened += [step, *end_rows(self.row.id, before, self.session, now)]
+        finally:
+            self._journal.log.put(*happened)
         return decision
