@@ -36,7 +36,8 @@ class Section:
 SECTIONS = (
     Section(
         "Accuracy, optimal path, progress",
-        "What `score` prints for every scorer, side by side, with the difference of two in points where there is any.",
+        "What `score` prints for every scorer, side by side, with the difference of two in points where "
+        "there is any.",
         (accuracy, progress, transitions),
     ),
     Section(

@@ -38,7 +38,7 @@ from proxy.sessions import Player
 from proxy.threads import thread_of
 from proxy.wire.chat import dump_json
 from proxy.wire.endpoint import SESSION_KEY_PREFIX
-from proxy.wire.errors import SERVER_ERROR, ApiError
+from proxy.wire.errors import PROXY_FAULT, SERVER_ERROR, ApiError
 from proxy.wire.responses import RESPONSES_PATH
 
 Body = dict[str, Any]
@@ -109,7 +109,7 @@ class Agents:
             raise
         except Exception as exc:
             _log.exception("a request could not be served: this is a fault of the proxy")
-            fault = ApiError(500, _FAULT.format(type(exc).__name__), SERVER_ERROR, "proxy_fault")
+            fault = ApiError(500, _FAULT.format(type(exc).__name__), SERVER_ERROR, PROXY_FAULT)
             await self._refuse(visit, fault)
             raise fault from exc
 
@@ -182,7 +182,9 @@ class Agents:
         return await give_tools(visit.request, tools, self._journal, exchange_id)
 
     async def _refuse(self, visit: Visit, error: ApiError) -> None:
-        """Writes down a request that was not let in, or could not be served."""
+        """Writes down a request that was not let in or could not be served, unless it has ended already."""
+        if visit.exchange_id is not None and not self._journal.is_open(visit.exchange_id):
+            return
         player = visit.player
         if player is None and self._registry is not None:
             player = self._registry.refused(visit.address)

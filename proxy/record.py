@@ -13,6 +13,7 @@ from proxy.outcomes import FINAL_ANSWER, Outcome, for_agent, handed_over, to_car
 from proxy.play import begin, judge, open_turn
 from proxy.session import Decision, End, Message, Session
 from proxy.wire.chat import completion, read_message, reply_of, usage_of
+from proxy.wire.errors import PROXY_FAULT
 from scenarios.types import ToolCall
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _tokens(response: Message) -> tuple[int, int]:
 
 
 def _has_failed(stored: StoredSession) -> bool:
-    """Was the provider's failure the last that the open turn came to?"""
+    """Was a failure of the provider, or a fault of the proxy, the last that the open turn came to?"""
     turn = stored.turns[-1].turn
-    ended = [ex.finish_state for ex in stored.exchanges if ex.turn == turn and ex.finish_state != "pending"]
-    return ended[-1:] == ["provider_error"]
+    ended = [ex for ex in stored.exchanges if ex.turn == turn and ex.finish_state != "pending"]
+    return bool(ended) and (ended[-1].finish_state == "provider_error" or ended[-1].error_type == PROXY_FAULT)

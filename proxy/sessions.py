@@ -345,10 +345,11 @@ class Player:
         happened: list[Row] = [self._journal.answered(exchange_id, answer)]
         try:
             content, calls = reply_of(message)
-            self.session, decision = judge(before, message, content, calls)
+            after, decision = judge(before, message, content, calls)
             now = self._journal.now()
             step = step_row(self.row.id, before, decision, message, calls, exchange_id=exchange_id, now=now)
-            happened += [step, *end_rows(self.row.id, before, self.session, now)]
+            happened += [step, *end_rows(self.row.id, before, after, now)]
+            self.session = after
         finally:
             self._journal.log.put(*happened)
         return decision

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,17 +66,18 @@ def load(paths: Iterable[str | Path], language: str = "en") -> tuple[ScenarioFil
         seen.update({scenario.id: str(path) for scenario in file.scenarios})
         files.append(file)
     for file in files:
-        _check_epochs(file, seen)
+        for scenario, line in zip(file.scenarios, file.lines, strict=True):
+            if clash := _names_an_epoch(scenario.id, seen):
+                raise ScenarioError(seen[scenario.id], line, "id", clash)
     return tuple(files)
 
 
-def _check_epochs(file: ScenarioFile, known: Mapping[str, str]) -> None:
-    """`a.e2` names the second epoch of the Scenario `a`."""
-    for scenario, line in zip(file.scenarios, file.lines, strict=True):
-        epoch = _EPOCH.fullmatch(scenario.id)
-        if epoch and epoch[1] in known:
-            reason = f"{scenario.id} names an epoch of {epoch[1]}, which is a session too; give it another id"
-            raise ScenarioError(known[scenario.id], line, "id", reason)
+def _names_an_epoch(name: str, known: Container[str]) -> str | None:
+    """Why an id cannot be: `a.e2` names the second epoch of the Scenario `a`, if there is one."""
+    epoch = _EPOCH.fullmatch(name)
+    if not epoch or epoch[1] not in known:
+        return None
+    return f"{name} names an epoch of {epoch[1]}, which is a session too; give it another id"
 
 
 def read_file(path: str | Path, language: str = "en") -> ScenarioFile:
@@ -115,6 +116,10 @@ def _sessions(
             errors.append(ScenarioError(path, entry.line, "id", reason))
         elif scenario is not None:
             found[scenario.id] = (scenario, entry.line)
+    for name, (_, line) in [*found.items()]:
+        if clash := _names_an_epoch(name, found):
+            errors.append(ScenarioError(path, line, "id", clash))
+            del found[name]
     if not records:
         errors.append(ScenarioError(path, 0, "", f"holds no records; {FORMS}"))
     scenarios = tuple(scenario for scenario, _ in found.values())

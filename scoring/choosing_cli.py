@@ -40,7 +40,8 @@ def _meant(logs: Sequence[Log], wanted: Sequence[str]) -> list[list[str]]:
         said = ", ".join(f"{word!r}{aside(word, names)}" for word in unknown)
         raise _not_told(f"unknown run {said}", logs)
     for word, places in found.items():
-        if len({run_id for _, run_id in places if run_id != word and run_id.startswith(word)}) > 1:
+        called = any(word in (run.id, run.name) for _, run in runs)
+        if not called and word != NEWEST and len({run_id for _, run_id in places}) > 1:
             raise _not_told(f"several runs begin with {word!r}", logs)
     places = [place for it in found.values() for place in it]
     return [[run_id for of_log, run_id in places if of_log == number] for number in range(len(logs))]

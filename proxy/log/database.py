@@ -51,7 +51,7 @@ def reading(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[
     """A read-only connection to a log of the present schema, seeing one state of it throughout.
 
     Rows are `sqlite3.Row`. Raises LogError, also for an error of SQLite inside the block, and at its end
-    if a program has begun to write meanwhile: SQLite does not keep that from who reads a log at rest.
+    if the file was written to meanwhile: SQLite does not keep that from who reads a log at rest.
     With `lasting` the caller looks again by itself.
     """
     path = Path(path)
@@ -80,14 +80,19 @@ def reading(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[
 
 def _at_rest(path: Path) -> tuple[int, int] | None:
     """What tells whether a log that nobody writes to has been written to; None for one in use."""
-    if _has_wal(path):
-        return None
-    found = os.stat(path)
+    return None if _has_wal(path) else _marks(path)
+
+
+def _marks(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
     return found.st_mtime_ns, found.st_size
 
 
 def _check_untouched(path: Path, before: tuple[int, int] | None) -> None:
-    if before is not None and _at_rest(path) != before:
+    if before is not None and _marks(path) != before:
         raise LogError(f"{path}: was written to while it was read: try again")
 
 

@@ -49,6 +49,10 @@ class RunSummary:
     config_hash: str
 
 
+NEWEST = "newest"
+"""In place of a Run: the one that was begun last."""
+
+
 def schema_version(path: Path) -> int:
     """The schema version of a log of whatever age. Raises LogError if it is none."""
     if not os.path.isfile(path):
@@ -66,8 +70,10 @@ def schema_version(path: Path) -> int:
 
 
 def find_run(connection: sqlite3.Connection, path: Path, wanted: str) -> str:
-    """The id of the Run with this id or name, or whose id alone begins so. Raises LogError."""
+    """The id of the Run with this id or name, or whose id alone begins so; or `newest`. Raises LogError."""
     runs = connection.execute("SELECT id, name FROM runs ORDER BY created_at, rowid").fetchall()
+    if wanted == NEWEST and runs:
+        return str(runs[-1]["id"])
     for column in ("id", "name"):
         if found := [run["id"] for run in runs if run[column] == wanted]:
             return str(found[0])

@@ -124,6 +124,8 @@ def forms(secrets: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _forms_of(secret: str) -> frozenset[str]:
+    if not is_maskable(secret):
+        return frozenset({secret})
     escaped = json.dumps(secret)[1:-1]
     in_address = quote(secret, safe="", errors="backslashreplace")
     return frozenset({secret, escaped, escaped.replace("/", "\\/"), in_address})

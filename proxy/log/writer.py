@@ -130,7 +130,12 @@ class LogWriter:
         """
         future = asyncio.get_running_loop().create_future()
         self._hand_over(rows, future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is not None:
+                self._take_back(rows)  # it was told too late to hear of it
+            raise
 
     def commit_blocking(self, *rows: Row) -> None:
         """As `commit`, for callers without an event loop."""
@@ -169,10 +174,10 @@ class LogWriter:
             if waiter is not None or self._asleep:
                 self._wake()
 
-    def _take_back(self, call: Call) -> None:
+    def _take_back(self, rows: tuple[Row, ...]) -> None:
         """Rows that were given up, but whose caller was cancelled before it was told."""
         with self._gate:
-            self._new.append(Call(call.rows, call.secrets))
+            self._new.append(Call(rows, self._forms))
             self._wake()
 
     def _wake(self) -> None:

@@ -13,6 +13,8 @@ PROVIDER_ERROR = "provider_error"
 """The provider failed or cannot be reached (502, 504)."""
 SERVER_ERROR = "server_error"
 """The fault is ours (500, 503)."""
+PROXY_FAULT = "proxy_fault"
+"""The code of errors that are nobody else's fault."""
 
 
 def error_body(

@@ -12,8 +12,8 @@ DEFINITIONS: Definitions = {
         "rate",
         "The rate of B less that of A, over the pairs: Tasks or Sessions of the same Scenarios (by id and "
         "hash) that were scored in both Runs, in as many epochs of either. Its interval: Tango's score "
-        "interval for Sessions played once, else the percentiles of a bootstrap that draws Scenarios; over "
-        "fewer Scenarios than a verdict takes, what so few do not show, which holds 0.",
+        "interval for Sessions played once, else the percentiles of a bootstrap that draws Scenarios, "
+        "which over fewer Scenarios than a verdict takes is what so few do not show, and holds 0.",
         f"{_PAIRED}; T. Tango, Statistics in Medicine 17 (1998) 891-908",
     ),
     "p": Definition(

@@ -58,7 +58,7 @@ def _of_one_state(path: Path, query: Callable[[sqlite3.Connection], Result]) -> 
         before = os.stat(path)
         with suppress(sqlite3.Error, *_DAMAGE):
             result = _query(path, query, immutable=True)
-            if not _has_wal(path) and _marks(os.stat(path)) == _marks(before):
+            if _marks(os.stat(path)) == _marks(before):
                 return result
     return _query(path, query, immutable=not _has_wal(path))
 

@@ -284,4 +284,6 @@ def test_load_refuses_an_id_that_names_an_epoch_of_another_session(tmp_path: Pat
         files = [write(tmp_path / "0.jsonl", *records)]
     with pytest.raises(ScenarioError, match=r"0\.jsonl:1: id: x\.e12 names an epoch of x"):
         load(files)
+    if not apart:
+        assert [it.line for it in read_file(files[0]).errors] == [1]
     assert load([write(tmp_path / "alone.jsonl", record(id="y.e1"), record(id="x"))])

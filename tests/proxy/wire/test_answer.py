@@ -224,6 +224,7 @@ def test_big_integers_and_nan_in_an_answer_survive():
 def test_foreign_text_becomes_one_short_line_without_keys_or_escape_sequences():
     assert one_line("a\r\n\x1b[31mb\u2028c\x9bd") == "a [31mb c d"
     assert (
-        one_line("Incorrect key sk-proj-abcdef123456, Bearer abcdefgh12345") == "Incorrect key [masked], [masked]"
+        one_line("Incorrect key sk-proj-abcdef123456, Bearer abcdefgh12345")
+        == "Incorrect key [masked], [masked]"
     )
     assert one_line("x" * 500) == "x" * 397 + "..."
