@@ -224,7 +224,7 @@ class Store:
             text.headers(row.headers),
             None
             if row.raw is None
-            else pack(text.raw(row.raw, row.status, said), self._dictionary + said.encode()),
+            else pack(text.raw(row.raw, row.status, row.message, said), self._dictionary + said.encode()),
             text.text(row.error_type),
             text.text(row.error),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +15,25 @@ _SHORT = 256
 """Characters of a text that may come again, as names of models do."""
 
 
+_STREAM = (b"data:", b"event:", b":", b"id:", b"retry:")
+"""What an event stream begins with."""
+_FIELDS = tuple(
+    f'"{name}":'.encode()
+    for name in ("content", "arguments", "delta", "text", "reasoning", "reasoning_content", "refusal")
+)
+"""What comes in pieces, event by event."""
+_TEXT = re.compile(rb' ?"((?:[^"\\]|\\.)*)"')
+
 SPELT = f"{MASK}: a secret was spelt out in these bytes; the message is stored without it".encode()
 """Is stored in place of such bytes."""
+
+
+def _unescaped(text: bytes) -> str:
+    """The text that stands in JSON so; as it stands there, if it is none."""
+    try:
+        return str(json.loads(b'"%s"' % text))
+    except ValueError:
+        return text.decode("utf-8", "replace")
 
 
 class StoredText:
@@ -51,15 +70,25 @@ class StoredText:
         plain = text if isinstance(text, str) else json_text(text)
         return self._short(plain) if len(plain) <= _SHORT else self._scrubbed_text(plain)
 
-    def raw(self, data: bytes, status: int | None, said: str) -> bytes:
-        """An answer's bytes; `said` is the message in it as it is stored.
+    def raw(self, data: bytes, status: int | None, message: Any, said: str) -> bytes:
+        """An answer's bytes; `said` is the `message` in it as it is stored.
 
-        A secret that is masked in that and is not found in the bytes came in pieces, chunk by chunk, or
-        written in some other way.
+        They are not kept if a secret is spelt out in them: chunk by chunk, or as `\\u0073k-...`.
         """
         failed = status is not None and status >= 400
         masked = (scrub_bytes if failed else mask_bytes)(data, self.secrets)
-        return masked if MASK not in said or MASK.encode() in masked else SPELT
+        if MASK in said and masked == data and MASK not in json_text(message):
+            return SPELT
+        return SPELT if data.startswith(_STREAM) and self._is_spelt_in(masked) else masked
+
+    def _is_spelt_in(self, stream: bytes) -> bool:
+        """Do the pieces of one field, event by event, come to a secret?"""
+        if not self.secrets:
+            return False
+        after = (stream.split(field)[1:] for field in _FIELDS)
+        found = (map(_TEXT.match, parts) for parts in after if len(parts) > 1)
+        texts = (_unescaped(b"".join(it[1] for it in pieces if it)) for pieces in found)
+        return any(mask(text, self.secrets) != text for text in texts)
 
     def _scrubbed_text(self, text: str) -> str:
         return storable(scrub(text, self.secrets))

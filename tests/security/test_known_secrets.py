@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import aiohttp
 import pytest
 from support import logs, scenes
 from support.playing import prompt, recording, rows, serving
@@ -95,6 +96,32 @@ async def test_a_key_that_a_model_streams_in_pieces_is_not_in_the_bytes_of_its_a
     pieces = re.findall(r'"content": "([^"]*)"', "".join(texts))
     assert not any(KEY in it for it in ("".join(pieces), *texts))
     assert any("[masked]: a secret was spelt out in these bytes" in it for it in texts)
+
+
+async def test_a_key_in_pieces_is_not_kept_where_the_whole_comes_too_or_never(
+    provider: Any, tmp_path: Path
+) -> None:
+    """Responses end with the whole text, and a stream that fails has no message."""
+    pieces = [KEY[at : at + 4] for at in range(0, len(KEY), 4)]
+    deltas = [{"type": "response.output_text.delta", "delta": it} for it in pieces]
+    whole = {"type": "response.output_text.done", "text": KEY}
+    provider.stream([*deltas, whole])
+    provider.stream([{"choices": [{"index": 0, "delta": {"content": it}}]} for it in pieces] + [provider.CUT])
+    async with recording(tmp_path, provider.url) as proxy:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        await proxy.send("POST", "/v1/responses", json={"input": "hi", "stream": True}, headers=headers)
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await proxy.send("POST", "/v1/chat/completions", json=prompt(1, stream=True), headers=headers)
+    kept = [it for it in stored(proxy.log) if "delta" in it or "masked" in it]
+    assert kept == ["[masked]: a secret was spelt out in these bytes; the message is stored without it"] * 2
+
+
+async def test_an_answer_that_says_masked_is_kept_as_it_came(provider: Any, tmp_path: Path) -> None:
+    provider.reply("It is [masked].", piece=3)
+    async with recording(tmp_path, provider.url) as proxy:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        await proxy.send("POST", "/v1/chat/completions", json=prompt(1, stream=True), headers=headers)
+    assert any('"delta"' in it for it in stored(proxy.log))
 
 
 def stored(log: Path) -> list[str]:
