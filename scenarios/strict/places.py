@@ -70,8 +70,6 @@ ID_WORDS = frozenset(
         "base64",
         "regex",
         "regexp",
-        "pattern",
-        "path",
         "filepath",
         "filename",
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from scenarios.similarity import rouge_l, segment
@@ -118,7 +118,7 @@ def _numbers_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
 
 
 def _standing(text: str) -> tuple[str, list[str]]:
-    """A text around its numbers and times, and these in their order; those of a list sorted."""
+    """A text around its numbers and times, and these in their order, those of a list sorted."""
     found: list[str] = []
     for pattern, form_of in _FIGURES:
 
@@ -130,9 +130,29 @@ def _standing(text: str) -> tuple[str, list[str]]:
             return chr(_MARK + len(found) - 1)
 
         text = pattern.sub(taken, text)
-    lists = (re.findall(_ANY_MARK, it[0]) for it in _MARKED.finditer(text))
-    numbers = (sorted(found[at] for mark in it if (at := ord(mark) - _MARK) < len(found)) for it in lists)
-    return re.sub(_ANY_MARK, "#", text), [number for it in numbers for number in it]
+    return _MARKS.sub("#", text), [found[at] for at in _with_lists_sorted(text, found)]
+
+
+def _with_lists_sorted(text: str, found: Sequence[str]) -> Iterator[int]:
+    """The marks of a text in their order, those of a list ("3, 5 and 7", "$20 or $30") by what they mean."""
+    marks = [it for it in _MARKS.finditer(text) if ord(it[0]) - _MARK < len(found)]
+    item: list[int] = []
+    for number, mark in enumerate(marks):
+        if number and not _are_listed(text, marks[number - 1], mark):
+            yield from sorted(item, key=found.__getitem__)
+            item = []
+        item.append(ord(mark[0]) - _MARK)
+    yield from sorted(item, key=found.__getitem__)
+
+
+def _are_listed(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Is there no more between two marks than between items of a list, each with the same around it?"""
+    between = _BETWEEN.fullmatch(text, one.end(), other.start())
+    return (
+        between is not None
+        and text.startswith(between["unit"], other.end())
+        and text.endswith(between["before"], 0, one.start())
+    )
 
 
 def _numbers(text: str) -> list[str]:
@@ -180,30 +200,34 @@ _FIGURES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], .
     (NUMBER_WORD, lambda match: next(iter(spelt_numbers(match[0])), None)),
 )
 _MARK, _MOST_FIGURES = 0xE000, 6400
-_ANY_MARK = "[\ue000-\uf8ff]"
+_MARKS = re.compile("[\ue000-\uf8ff]")
 """Stand for numbers: characters of Unicode's area for private use."""
-_MARKED = re.compile(rf"{_ANY_MARK}(?:(?:, ?(?:(?:and|or) )?| (?:and|or|&) |[、和或及]){_ANY_MARK})*")
-"""A number, or a list of them, whose order says nothing."""
-_AFTER = re.compile(r"[^\w]*(\w+)")
+_BETWEEN = re.compile(
+    r"(?P<unit>.{0,12}?)(?: ?(?:[,;/&、和或及与跟]|\b(?:and|or|plus|as well as)\b))+ ?(?P<before>.{0,12}?)"
+)
+_CLAUSE_ENDS = re.compile(r"[,;:.!?，；。]+\s*|\b(?:but|and|or|while|because)\b|[但而]")
+_CONTRACTED = (("cannot", "can not"), ("can't", "can not"), ("won't", "will not"))
 
 
 def _negations_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
-    """The negations of both texts; where all else is the same, with what each stands before."""
+    """The negations of both texts; where all else is the same, the clauses that have one."""
     mine, theirs = _negations(expected), _negations(actual)
-    if mine and mine == theirs and _undenied(expected) == _undenied(actual):
-        return _denied(expected), _denied(actual)
+    if mine and mine == theirs:
+        (around, denied), (around_theirs, denied_theirs) = _clauses(expected), _clauses(actual)
+        if around == around_theirs:
+            return denied, denied_theirs
     return mine, theirs
 
 
-def _undenied(text: str) -> list[str]:
-    return re.findall(r"\w+", _NEGATION.sub(" ", _NO_NEGATION.sub(" ", text)))
-
-
-def _denied(text: str) -> list[str]:
-    """Of each negation "not" and the word after it."""
-    text = _NO_NEGATION.sub(" ", text)
-    after = (_AFTER.match(text, match.end()) for match in _NEGATION.finditer(text))
-    return [f"not {it[1]}" if it else "not" for it in after]
+def _clauses(text: str) -> tuple[list[str], list[str]]:
+    """The clauses of a text without their negations and blanks, and those of them that deny something."""
+    for short, long in _CONTRACTED:
+        text = text.replace(short, long)
+    parts = [_NO_NEGATION.sub("", part) for part in _CLAUSE_ENDS.split(text)]
+    bare = ["".join(re.findall(r"\w+", _NEGATION.sub(" ", part))) for part in parts]
+    return bare, [
+        f"not in {plain!r}" for plain, part in zip(bare, parts, strict=True) if _NEGATION.search(part)
+    ]
 
 
 def _negations(text: str) -> list[str]:

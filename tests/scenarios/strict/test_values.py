@@ -132,7 +132,7 @@ def test_texts_that_only_look_alike_differ(actual: str, expected: str) -> None:
             (STRING, name, "args.exact")
             for name in (
                 "id", "user_id", "userId", "userID", "user-id", "orderIDs", "userid", "APIKey", "api_key",
-                "countryCode", "SKU", "sha256", "id2", "password", "accessToken", "pattern", "filePath",
+                "countryCode", "SKU", "sha256", "id2", "password", "accessToken", "regexp", "filename",
             )
         ],
     ],
