@@ -127,8 +127,9 @@ async def test_a_cancelled_awaiter_loses_nothing(writer: LogWriter, path: Path) 
     assert logs.query(path, "SELECT id, finish_state FROM exchanges") == [("x1", "complete")]
 
 
-async def test_rows_that_were_given_up_are_taken_back_if_nobody_could_be_told(
-    writer: LogWriter, path: Path
+@pytest.mark.parametrize("when", ["before it is told", "as it is told"])
+async def test_rows_that_were_given_up_are_taken_back_if_their_caller_is_cancelled(
+    writer: LogWriter, path: Path, when: str
 ) -> None:
     with locked(path):
         task = asyncio.ensure_future(writer.commit(logs.start("x1"), logs.finish("x1")))
@@ -137,26 +138,10 @@ async def test_rows_that_were_given_up_are_taken_back_if_nobody_could_be_told(
         while writer.failed is None:
             time.sleep(0.05)
         time.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    await writer.commit()
-
-    assert logs.query(path, "SELECT id, finish_state FROM exchanges") == [("x1", "complete")]
-
-
-async def test_rows_whose_caller_is_cancelled_as_it_is_told_are_taken_back(
-    writer: LogWriter, path: Path
-) -> None:
-    with locked(path):
-        task = asyncio.ensure_future(writer.commit(logs.start("x1"), logs.finish("x1")))
-        await asyncio.sleep(0)
-        # Both come in one turn of the loop: the error first, then that the caller is cancelled.
-        while writer.failed is None:
-            time.sleep(0.05)
-        time.sleep(0.05)
-        asyncio.get_running_loop().call_soon(task.cancel)
+        if when == "as it is told":
+            asyncio.get_running_loop().call_soon(task.cancel)
+        else:
+            task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
