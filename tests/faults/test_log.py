@@ -9,6 +9,7 @@ import resource
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -194,6 +195,36 @@ async def test_a_provider_failure_that_cannot_be_recorded_breaks_a_stream_that_h
         provider.reply("Hello.")
         assert (await front.ask(1)).text == "Hello."
         assert ends(front, "agent") == [UNRECORDED, ("provider_error", "400", 400), OK]
+
+
+class FailingClock:
+    """A clock that fails once, when it is asked for the `fails_at`-th time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.fails_at = 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        if self.asked == self.fails_at:
+            raise OverflowError("what time is it?")
+        return time.time()
+
+
+async def test_a_fault_after_an_answer_was_written_costs_that_request_alone(tmp_path: Path) -> None:
+    """The last that is asked for is the time of the delivery."""
+    clock = FailingClock()
+    async with saying() as wire, fronted("play", tmp_path, wire.url, now=clock) as front:
+        assert (await front.ask(1)).text == "Hi."
+        await delivered(front)
+        before = clock.asked
+        assert (await front.ask(2)).text == "Hi."
+        clock.fails_at = clock.asked + (clock.asked - before)
+        await front.ask(3)
+        assert clock.asked >= clock.fails_at
+        assert (await front.ask(3)).text == "Hi."
+        assert await health(front) == 200
+        assert {end[0] for end in ends(front, "agent")} <= {"complete", "proxy_error"}
 
 
 @on_linux
