@@ -9,13 +9,13 @@ from pathlib import Path
 
 from proxy.log.database import open_for_writing
 from proxy.log.errors import LogError
-from proxy.log.inspect import RunSummary, run_summaries, run_summary
+from proxy.log.inspect import NEWEST, RunSummary, run_summaries, run_summary
 from proxy.log.vacuum import UNUSED
 
 IN_USE_SECONDS = 600.0
 """A Run that was written to so recently, in a log that is open elsewhere, may still be played."""
 
-MEANT_OTHERWISE = ("all", "newest")
+MEANT_OTHERWISE = ("all", NEWEST)
 """Words that stand for runs where one is asked for."""
 
 Clock = Callable[[], float]

@@ -23,6 +23,11 @@ class Call:
     secrets: tuple[str, ...]
     waiter: Waiter | None = None
 
+    @property
+    def unawaited(self) -> Call:
+        """The same rows, for which nobody waits any more."""
+        return Call(self.rows, self.secrets)
+
 
 _Told = tuple[Call, Waiter, LogError | None]
 
@@ -30,11 +35,11 @@ _Told = tuple[Call, Waiter, LogError | None]
 def tell(
     calls: Sequence[Call],
     errors: Sequence[LogError | None],
-    take_back: Callable[[tuple[Row, ...]], None] = lambda rows: None,
+    take_back: Callable[[Call], None] = lambda call: None,
 ) -> None:
     """Wakes whoever waits; an event loop once for all in it, as each time costs it a system call.
 
-    `take_back` gets the rows of calls with an error that nobody hears of any more.
+    `take_back` gets the calls with an error that nobody hears of any more.
     """
     loops: defaultdict[asyncio.AbstractEventLoop, list[_Told]] = defaultdict(list)
     for call, error in zip(calls, errors, strict=True):
@@ -47,11 +52,11 @@ def tell(
             loop.call_soon_threadsafe(_settle, told, take_back)
 
 
-def _settle(told: Sequence[_Told], take_back: Callable[[tuple[Row, ...]], None]) -> None:
+def _settle(told: Sequence[_Told], take_back: Callable[[Call], None]) -> None:
     for call, waiter, error in told:
         if waiter.done():  # the caller was cancelled
             if error is not None:
-                take_back(call.rows)
+                take_back(call)
         elif error is None:
             waiter.set_result(None)
         else:

@@ -129,12 +129,12 @@ class LogWriter:
         not take its rows back.
         """
         future = asyncio.get_running_loop().create_future()
-        self._hand_over(rows, future)
+        call = self._hand_over(rows, future)
         try:
             await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is not None:
-                self._take_back(rows)  # it was told too late to hear of it
+                self._take_back(call)  # it was told too late to hear of it
             raise
 
     def commit_blocking(self, *rows: Row) -> None:
@@ -164,20 +164,22 @@ class LogWriter:
             if error is None:
                 raise
 
-    def _hand_over(self, rows: tuple[Row, ...], waiter: Waiter | None) -> None:
+    def _hand_over(self, rows: tuple[Row, ...], waiter: Waiter | None) -> Call:
         with self._gate:
             if self._lost is not None:
                 raise LogError(str(self._lost))
             if self._closed:
                 raise LogError(f"{self.path}: the log is closed")
-            self._new.append(Call(rows, self._forms, waiter))
+            call = Call(rows, self._forms, waiter)
+            self._new.append(call)
             if waiter is not None or self._asleep:
                 self._wake()
+            return call
 
-    def _take_back(self, rows: tuple[Row, ...]) -> None:
+    def _take_back(self, call: Call) -> None:
         """Rows that were given up, but whose caller was cancelled before it was told."""
         with self._gate:
-            self._new.append(Call(rows, self._forms))
+            self._new.append(call.unawaited)
             self._wake()
 
     def _wake(self) -> None:
@@ -232,7 +234,7 @@ class LogWriter:
                 if call.waiter is not None and not call.waiter.cancelled():
                     told.append(call)
                 else:
-                    self._kept.append(Call(call.rows, call.secrets))
+                    self._kept.append(call.unawaited)
             tell(told, [failure] * len(told), self._take_back)
             return
         self._kept = []
