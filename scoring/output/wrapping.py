@@ -30,21 +30,26 @@ def wrapped(sentence: str, columns: int = COLUMNS) -> list[str]:
 
 
 def _pieces(line: str, columns: int, hanging: str) -> Iterator[str]:
-    rest = line.lstrip(" ").replace(" %", _HELD)
+    text = line.lstrip(" ").replace(" %", _HELD)
     indent = start = " " * (len(line) - len(line.lstrip(" ")))
-    while width(rest) > (room := max(LEAST, columns - len(start))):
-        piece, rest = _cut(rest, room)
-        yield start + piece.replace(_HELD, " %")
+    begin = 0
+    while (end := _first_without_room(text, begin, max(LEAST, columns - len(start)))) < len(text):
+        blank = end if text[end] == " " else text.rfind(" ", begin, end)
+        if blank > begin:
+            end = blank
+        yield start + text[begin:end].rstrip(" ").replace(_HELD, " %")
+        begin = end
+        while text[begin : begin + 1] == " ":
+            begin += 1
         start = indent + hanging
-    yield start + rest.replace(_HELD, " %")
+    yield start + text[begin:].replace(_HELD, " %")
 
 
-def _cut(text: str, room: int) -> tuple[str, str]:
-    """What of a text that is too wide fits, and the rest."""
-    end = taken = 0
-    while (taken := taken + width(text[end])) <= room:
-        end += 1
-    blank = end if text[end] == " " else text.rfind(" ", 0, end)
-    if blank <= 0:
-        return text[:end], text[end:]
-    return text[:blank].rstrip(" "), text[blank:].lstrip(" ")
+def _first_without_room(text: str, begin: int, room: int) -> int:
+    """The place of the first character that no longer fits, or the end; what follows is not looked at."""
+    taken = 0
+    for place in range(begin, len(text)):
+        taken += width(text[place])
+        if taken > room:
+            return place
+    return len(text)

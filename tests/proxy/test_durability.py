@@ -25,7 +25,7 @@ from scoring.verdicts.wildtoolbench import score_session
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = read_file(BUNDLED).scenarios
 EPOCHS = 2
-ANSWERS_BETWEEN_KILLS = 14
+ANSWERS_BETWEEN_KILLS = 20
 
 
 class Proxy:

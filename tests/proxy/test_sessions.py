@@ -84,7 +84,9 @@ async def test_an_sdk_that_lost_patience_and_retries_gets_the_one_answer(
         assert (await soon(asking)).choices[0].message.content == "Patience."
         assert len(provider.requests) == 1
         headers = [json.loads(row["request_headers"]) for row in proxy.exchanges()]
-        assert [int(it["x-stainless-retry-count"]) for it in headers[:2]] == [0, 1]
+        tries = [int(it["x-stainless-retry-count"]) for it in headers]
+        # On a busy machine the SDK may lose patience before its first request is read.
+        assert len(tries) >= 2 and tries == sorted(set(tries))
 
 
 async def test_a_prompt_without_number_gets_the_stored_answer_until_it_was_delivered(

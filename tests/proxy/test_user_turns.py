@@ -315,7 +315,9 @@ async def test_a_client_that_times_out_and_retries_gets_the_one_answer(
         release.set()
         assert (await soon(asking)).choices[0].message.content == "Patience."
         headers = [json.loads(row["request_headers"]) for row in proxy.exchanges()]
-        assert [it["x-stainless-retry-count"] for it in headers[:2]] == ["0", "1"]
+        tries = [int(it["x-stainless-retry-count"]) for it in headers]
+        # On a busy machine the SDK may lose patience before its first request is read.
+        assert len(tries) >= 2 and tries == sorted(set(tries))
         assert (len(provider.requests), steps(proxy)) == (1, played(1))
 
 

@@ -148,11 +148,11 @@ PIECES = [
     "\\",
     "'",
 ]
-LONG = 60_000
+LONG = 20_000
 
 
 def test_no_text_makes_a_search_take_for_ever(tmp_path: Path) -> None:
-    """What is linear takes seconds of a processor for all of them, what is quadratic hours."""
+    """What is linear takes a second or two of a processor for all of them, what is quadratic minutes."""
     log = tmp_path / "log.db"
     before = time.process_time()
     texts = [(piece * LONG)[:LONG] for piece in PIECES]
@@ -163,4 +163,4 @@ def test_no_text_makes_a_search_take_for_ever(tmp_path: Path) -> None:
     for words in (("score", log, "-v"), ("tail", log, "--wide"), ("log", "show", log, "x1")):
         result = run(*words)
         assert result.exit_code in (0, 3), result.output[:1000]
-    assert time.process_time() - before < 60
+    assert time.process_time() - before < 20
