@@ -259,9 +259,10 @@ messages = [{{"role": "system", "content": "You are a helpful assistant."}}]
 async def test_an_ordinary_function_gets_everything_right_with_an_oracle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: dict[str, str]
 ) -> None:
+    # A worker takes a second to import the SDK: two at a time will do.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(ORDINARY.format(**kind))
-    report = await played(tmp_path / "log.db", "mine:ask", only=("ledger_1", "home_6", "library_10"))
+    report = await played(tmp_path / "log.db", "mine:ask", only=("ledger_1", "home_6"))
     assert [failure.reason for failure in report.failures] == []
     assert report.complete
     assert set(verdicts(tmp_path / "log.db").values()) == {("correct", True)}
