@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from support.examples import THOROUGH, TIMES
+from support.ports import free_port
 
 # What is printed is as wide as this says, and workers of pytest have it from somewhere.
 os.environ.pop("COLUMNS", None)
@@ -26,6 +27,11 @@ def pytest_collection_finish() -> None:
     """What was collected lives to the end: to look for garbage in it takes a tenth of all the time."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
+
+
+@pytest.fixture
+def unused_tcp_port() -> int:
+    return free_port()
 
 
 @pytest.fixture(scope="session")

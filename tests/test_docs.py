@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tomllib
@@ -26,6 +25,7 @@ from click.testing import CliRunner
 from sqlite_utils import Database
 from support.agent_runs import command
 from support.commands import printed_in, understand
+from support.ports import free_port
 
 from run_proxy import main
 from scenarios import LABELS, SUBTYPES, load
@@ -423,8 +423,7 @@ def test_a_block_that_is_marked_to_be_run_is_run(page: str) -> None:
 
 def test_the_conformance_suite_is_pointed_at_a_proxy_as_the_readme_says(tmp_path: Path) -> None:
     serve, probe = block("run", "conformance").splitlines()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
+    port = str(free_port())
     with serving(shlex.split(serve.replace("9901", port)), tmp_path) as address:
         words = shlex.split(
             probe.replace("9901", port).replace("http://127.0.0.1:8787", address), comments=True

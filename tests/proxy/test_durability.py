@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from support.ports import free_port
 
 from proxy.session import SESSION_OVER
 from proxy.simulate.policies import parse_policy
@@ -32,9 +32,7 @@ class Proxy:
     """`serve` as a process of its own, always at the same port, that can be killed and begun again."""
 
     def __init__(self, provider: str, log: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.kills = 0
         self._provider = provider
         self._log = log

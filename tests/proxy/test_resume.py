@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from support.commands import run_in
+from support.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "run_proxy.py"]
@@ -142,9 +142,7 @@ def test_the_run_to_resume_can_be_named_and_is_the_newest_that_fits_otherwise(tm
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 def test_a_drive_goes_on_when_its_proxy_is_killed_and_started_anew(tmp_path: Path, port: int) -> None:

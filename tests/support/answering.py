@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from support.commands import LISTENING, PROGRAM
+from support.ports import free_port
 
 Body = dict[str, Any]
 TOKEN = "token-of-the-tests"
@@ -153,10 +153,8 @@ class Served:
 
 @contextmanager
 def served(log: Path, provider: str, *arguments: str) -> Iterator[Served]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     told = ("--log", str(log), "--provider", provider, "--provider-retries", "0", *arguments)
-    process = Served(told, port)
+    process = Served(told, free_port())
     process.start()
     try:
         yield process
