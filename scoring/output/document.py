@@ -153,7 +153,7 @@ def _comparability(modes: Modes) -> JSON:
 
 def _write(finding: WriteFinding) -> JSON:
     shown = ("session", "epoch", "task", "step", "call", "tool", "kind", "detail")
-    return {name: getattr(finding, name) for name in shown}
+    return {**{name: getattr(finding, name) for name in shown}, "task": finding.task + 1}
 
 
 def _task(row: TaskRow, *, live: bool) -> JSON:

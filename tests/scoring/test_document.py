@@ -113,7 +113,7 @@ def test_a_write_at_fault_is_told_once_for_each_thing_that_is_wrong_with_it() ->
     assert found[0] == {
         "session": "shop.e1",
         "epoch": 1,
-        "task": 2,
+        "task": 3,
         "step": 3,
         "call": 0,
         "tool": "book",

@@ -187,7 +187,7 @@ def test_writes_at_fault_are_marked_at_their_calls(
     told = json.loads(run("score", logs[history], "--format", "json").stdout)["writes"]
     assert told
     marked = [
-        (detail["session"], task["number"] - 1, step["number"] - 1, place, fault["kind"].replace(" ", "_"))
+        (detail["session"], task["number"], step["number"] - 1, place, fault["kind"].replace(" ", "_"))
         for key, detail in details.items()
         if key.startswith(f"r{number}s")
         for task in detail["tasks"]
