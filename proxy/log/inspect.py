@@ -31,7 +31,9 @@ Document = dict[str, Any]
 class RunSummary:
     """A Run in figures. Times are Unix seconds; `last_at` is when something of it was last written.
 
-    `sessions` counts attempts; `tasks` those that have ended; tokens are what providers reported.
+    `sessions` are told apart by scenario and epoch, however often they were begun; `tasks` are those of
+    their last attempts that have ended. Exchanges are of all attempts, and so are tokens, which are what
+    providers reported.
     """
 
     id: str
@@ -104,7 +106,7 @@ def log_info(path: Path) -> Document:
             "created_at": one("SELECT value FROM meta WHERE key = 'created_at'").fetchone()[0],
             "runs": _count(connection, "runs"),
             "scenarios": _count(connection, "scenarios"),
-            "sessions": _count(connection, "sessions"),
+            "sessions": one(f"SELECT count(*) FROM sessions WHERE {_IS_LAST}").fetchone()[0],
             "exchanges": _count(connection, "exchanges"),
             "messages": _count(connection, "messages"),
             "first_at": first,
@@ -150,6 +152,9 @@ _TOKENS = "coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0)"
 # What an agent was told it spent is a sum of its provider exchanges: only one without any counts.
 _COUNTED = """(side = 'provider' OR NOT EXISTS
     (SELECT 1 FROM exchanges AS child WHERE child.parent_id = exchanges.id))"""
+_IS_LAST = """NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.run_id = sessions.run_id
+    AND later.scenario_id = sessions.scenario_id AND later.epoch = sessions.epoch
+    AND later.attempt > sessions.attempt)"""
 _STATES = """SELECT side, finish_state, count(*) FROM exchanges
     GROUP BY side, finish_state ORDER BY side, finish_state"""
 _PENDING = f"""SELECT exchanges.id, side, sessions.name AS session, turn, started_at
@@ -165,8 +170,9 @@ _RUNS = f"""WITH chosen AS (SELECT rowid AS place, * FROM runs {{which}}),
     SELECT id, name, created_at, config, config_hash,
     max(created_at, coalesce(last_at, 0),
         coalesce((SELECT max(opened_at) FROM sessions WHERE run_id = chosen.id), 0)) AS last_at,
-    (SELECT count(*) FROM sessions WHERE run_id = chosen.id) AS sessions,
-    (SELECT count(*) FROM tasks JOIN sessions ON sessions.id = session_id WHERE run_id = chosen.id) AS tasks,
+    (SELECT count(*) FROM sessions WHERE run_id = chosen.id AND {_IS_LAST}) AS sessions,
+    (SELECT count(*) FROM tasks JOIN sessions ON sessions.id = session_id
+        WHERE run_id = chosen.id AND {_IS_LAST}) AS tasks,
     coalesce(count, 0) AS exchanges, coalesce(pending, 0) AS pending, newest_pending_at,
     coalesce(input_tokens, 0) AS input_tokens, coalesce(output_tokens, 0) AS output_tokens
     FROM chosen LEFT JOIN of_exchanges ON run_id = id ORDER BY created_at, place"""

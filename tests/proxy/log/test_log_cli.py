@@ -194,6 +194,15 @@ def test_runs_are_listed_the_oldest_first(writer: LogWriter, path: Path) -> None
     assert first.split()[-6:] == ["1", "1", "3", "0", "128", "sim:oracle"]
 
 
+def test_a_session_that_was_begun_again_is_one_session(writer: LogWriter, path: Path) -> None:
+    writer.commit_blocking(*played("r1", "s1", "a", HISTORY))
+    again = (logs.session("s2", attempt=2), logs.turn(session_id="s2"), logs.end(session_id="s2"))
+    writer.commit_blocking(*again, logs.session("s3", epoch=2))
+    (run,) = json.loads(said("runs", "list", path, "--format", "json"))
+    assert (run["sessions"], run["tasks"]) == (2, 1)
+    assert json.loads(said("info", path, "--format", "json"))["sessions"] == 2
+
+
 def test_a_log_without_runs_says_so(writer: LogWriter, path: Path) -> None:
     assert said("runs", "list", path) == "no runs\n"
     assert json.loads(said("runs", "list", path, "--format", "json")) == []
