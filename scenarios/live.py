@@ -17,11 +17,12 @@ from scenarios.arguments import CORRECT, check_arguments
 from scenarios.assign import agreement, assign_shorter, parse_arguments
 from scenarios.history import as_sent, observation_text
 from scenarios.strict.arguments import Rules, judge_call, prepare
+from scenarios.text import says_something
 from scenarios.types import NO_NOTES, Node, Reply, Tool, ToolCall, ToolNotes
 
 Kind = Literal["calls", "ask", "close", "nothing"]
 Rule = Literal["released", "strict", "either"]
-"""By whose argument rules a call matches a node."""
+"""By whose rules a call matches a node, and a text that shows nothing is one."""
 CallKey = tuple[str, str]
 """A call's name and its arguments, written in one way: equal for exact repeats."""
 
@@ -95,11 +96,12 @@ def begin_task(
 def take(progress: Progress, reply: Reply) -> LiveStep:
     """What a reply comes to. Text while calls are due is the ask, if one is ready, else it closes the Task.
 
-    An ask whose dependents are all done counts as skipped.
+    An ask whose dependents are all done counts as skipped. By the rule `strict`, text that shows nothing
+    is none.
     """
     if reply.calls:
         return _take_calls(progress, reply.calls)
-    if not reply.content:
+    if not reply.content or (progress.rule == "strict" and not says_something(reply.content)):
         return LiveStep("nothing", progress)
     ask = next((i for i in range(len(progress.nodes)) if _is_due(progress, i)), None)
     if ask is not None:

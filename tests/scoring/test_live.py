@@ -24,6 +24,7 @@ from scoring.cli import score
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.types import LiveCounts, SessionScore, TaskScore, TaskTrajectory, Trajectory
 from scoring.verdicts.live import with_verdicts
+from scoring.verdicts.scorers import SCORERS
 from scoring.verdicts.wildtoolbench import score_session
 
 LIVE: dict[str, Any] = {
@@ -566,3 +567,30 @@ def test_a_task_that_went_on_is_gone_through_by_the_argument_rules_of_the_scorer
         score = SessionScore("s", 1, scenario, (wrong,))
         told.append(with_verdicts(trajectory, score, goes_on=True, **rule).tasks[0].verdict)
     assert tuple(told) == verdicts
+
+
+@pytest.mark.parametrize(
+    ("replies", "verdicts"),
+    [
+        ((calling(("a", 0)), Reply(" \n")), {"wildtoolbench": "correct", "strict": "wrong"}),
+        (
+            (Reply("\u200b"), calling(("a", 0)), Reply("Done.")),
+            {"wildtoolbench": "correct", "strict": "correct_after_errors"},
+        ),
+    ],
+)
+def test_a_text_that_shows_nothing_is_a_text_to_the_released_rules_alone(
+    replies: tuple[Reply, ...], verdicts: dict[str, str]
+) -> None:
+    asked = (Node("ask_user_for_required_parameters", {}, "Which?", (), "The first."),)
+    first = asked if len(replies) == 3 else ()
+    call = Node("a", {"n": 0}, "told", tuple(range(len(first))))
+    nodes = (*first, call, Node("prepare_to_answer", {}, "Done.", (len(first),)))
+    scenario = Scenario("s", "d", TOOLS, (Task("t", "Clarify", None, nodes),), "h", {})
+    played = Trajectory("s.e1", 1, scenario, (TaskTrajectory(replies, "closed"),))
+    told = {
+        name: with_verdicts(played, SCORERS[name].score(played), goes_on=True, rule=SCORERS[name].rule)
+        for name in verdicts
+    }
+    assert {name: it.tasks[0].verdict for name, it in told.items()} == verdicts
+    assert all((it.tasks[0].label == "correct") == (it.tasks[0].verdict == "correct") for it in told.values())
