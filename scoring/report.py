@@ -85,6 +85,11 @@ class RunReport:
         return self.scored[0].sessions
 
     @property
+    def unscored_sessions(self) -> frozenset[tuple[str, int]]:
+        """Name and epoch of each Session that figures over Sessions leave out."""
+        return frozenset((it.session, it.epoch) for it in self.sessions if not accuracy.is_whole(it))
+
+    @property
     def scored_tasks(self) -> int:
         return max(scored.scored_tasks for scored in self.scored)
 

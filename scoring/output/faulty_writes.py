@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from scenarios.text import clip, visible
@@ -34,16 +34,27 @@ def write_lists(findings: Sequence[WriteFinding]) -> tuple[tuple[str, list[Fault
     return (AT_FAULT, faulty_writes(findings)), (STANDING, standing_writes(findings))
 
 
-def write_lines(findings: Sequence[WriteFinding], limit: int | None) -> Iterator[str]:
-    """Where each is, and what is wrong with it; of each list no more than `limit`."""
+def write_lines(
+    findings: Sequence[WriteFinding], limit: int | None, unscored: Container[tuple[str, int]] = ()
+) -> Iterator[str]:
+    """Where each is, and what is wrong with it; of each list no more than `limit`.
+
+    `unscored` are the Sessions, by name and epoch, that the figures leave out.
+    """
     for title, entries in write_lists(findings):
         if not entries:
             continue
-        yield f"{title}: {len(entries)}"
+        yield f"{title}: {len(entries)}{beyond_figures(entries, unscored)}"
         shown = entries if limit is None else entries[:limit]
         yield from (f"  {place_of_write(it)}: {told(it)}" for it in shown)
         if len(entries) > len(shown):
             yield f"  and {len(entries) - len(shown)} more: --verbose has them all"
+
+
+def beyond_figures(entries: Iterable[Faulty], unscored: Container[tuple[str, int]]) -> str:
+    """`, 3 of them in sessions that were not scored`: those are in no figure. Empty if there are none."""
+    count = sum((it[0].session, it[0].epoch) in unscored for it in entries)
+    return f", {count:,} of them in sessions that were not scored" if count else ""
 
 
 def place_of_write(entry: Faulty) -> str:

@@ -13,7 +13,7 @@ from scoring.metrics.calls import NEVER_PARALLEL, never_parallel
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
 from scoring.output.evidence_text import is_wrong, why_wrong, wrong_rows, wrong_title
-from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
+from scoring.output.faulty_writes import beyond_figures, call_and_why, kinds, place_of_write, write_lists
 from scoring.output.tables import interval, percent, quantity, unscored_line, worded
 from scoring.report import RunReport, TaskRow, task_rows
 from scoring.types import TaskScore
@@ -192,7 +192,8 @@ def _writes(report: RunReport, limit: int) -> Iterator[list[str]]:
             for it in entries[:limit]
         ]
         more = _more(len(entries), limit, "write")
-        yield _folded(title, len(entries), _table(["Where", "What is wrong", "Write"], rows), more)
+        aside = beyond_figures(entries, report.unscored_sessions)
+        yield _folded(title, len(entries), _table(["Where", "What is wrong", "Write"], rows), more, aside)
 
 
 def _disagreements(report: RunReport, limit: int) -> list[str]:
@@ -216,12 +217,12 @@ def _details(
     return _folded(title, len(rows), table, _more(len(rows), limit, "task"))
 
 
-def _folded(title: str, number: int, table: Sequence[str], more: Sequence[str]) -> list[str]:
-    """A list behind its title; nothing where it has no entries."""
+def _folded(title: str, number: int, table: Sequence[str], more: Sequence[str], aside: str = "") -> list[str]:
+    """A list behind its title, and what there is to say `aside` of it; nothing where it has no entries."""
     if not number:
         return []
     told = [*table, *([""] if table and more else []), *more]
-    return [f"<details><summary>{title}: {number}</summary>", "", *told, "", "</details>"]
+    return [f"<details><summary>{title}: {number}{aside}</summary>", "", *told, "", "</details>"]
 
 
 def _why(score: TaskScore) -> str:

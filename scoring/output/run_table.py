@@ -66,7 +66,7 @@ def run_table(report: RunReport, *, verbose: bool = False, columns: int = COLUMN
         _error_lines(report),
         _of_correct(report),
         [*_quantities(report, verbose), *folded(map(visible, report.notes), columns)],
-        folded(write_lines(report.writes, limit), columns),
+        folded(write_lines(report.writes, limit, report.unscored_sessions), columns),
         folded(disagreement_lines(report, limit), columns),
         folded(evidence_lines(report), columns) if verbose else [],
         wrapped(NOTES, columns),

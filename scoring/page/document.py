@@ -17,7 +17,7 @@ from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Definitions
 from scoring.metrics.writes import has_writes, writes_made
 from scoring.output.document import document as score_document
-from scoring.output.faulty_writes import call_and_why, kinds, place_of_write, write_lists
+from scoring.output.faulty_writes import beyond_figures, call_and_why, kinds, place_of_write, write_lists
 from scoring.output.tables import from_one
 from scoring.page.comparisons import comparisons
 from scoring.page.layout import layout
@@ -139,6 +139,7 @@ def _faulty_writes(report: RunReport, number: int) -> JSON | None:
         "lists": [
             {
                 "title": title,
+                "aside": beyond_figures(entries, report.unscored_sessions),
                 "entries": [
                     {
                         "key": session_key(number, places[it[0].session, it[0].epoch]),

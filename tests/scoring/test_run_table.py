@@ -18,6 +18,7 @@ from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure
 from scoring.metrics.null_agents import NullAgent, NullFigures
 from scoring.metrics.writes import WriteFinding
+from scoring.output.markdown import markdown_text
 from scoring.output.run_table import run_table
 from scoring.output.tables import align
 from scoring.report import RunReport
@@ -421,6 +422,16 @@ def test_many_writes_at_fault_are_cut_short_but_counted_and_all_are_told_if_more
     assert (short[0], short[-1]) == ("Writes at fault: 7", "  and 2 more: --verbose has them all")
     full = block(run_table(report, verbose=True), "Writes at fault")
     assert [line.split(", ")[1] for line in full[1:]] == [f"task {n}" for n in range(1, 8)]
+
+
+def test_writes_of_sessions_that_were_not_scored_are_said_to_be_beyond_the_figures() -> None:
+    left_out = session(right(), unscored(), name="rooms.e2", epoch=2)
+    run = scored.scored(session(right(), right()), left_out)
+    writes = (at_fault(0), at_fault(0, session="rooms.e2", epoch=2))
+    title = "Writes at fault: 2, 1 of them in sessions that were not scored"
+    assert block(run_table(scored.report(run, writes=writes)), "Writes at fault")[0] == title
+    assert f"<summary>{title}</summary>" in markdown_text([scored.report(run, writes=writes)], [])
+    assert "Writes at fault: 1\n" in run_table(scored.report(run, writes=writes[:1]))
 
 
 def test_a_write_that_is_wrong_in_several_ways_is_one_write_at_fault() -> None:

@@ -151,7 +151,8 @@ function writesNotice({ made, lists }, name) {
   const [atFault, standing] = lists.map(({ title, entries }) => `${title}: ${number(entries.length)}`);
   if (!lists.some(({ entries }) => entries.length))
     return element("p", { class: "notice writes" }, name, `${atFault} of ${number(made)}`);
-  const head = `${atFault} of ${number(made)}${lists[1].entries.length ? `; ${standing.toLowerCase()}` : ""}`;
+  const left = lists[1].entries.length ? `; ${standing.toLowerCase()}${lists[1].aside}` : "";
+  const head = `${atFault} of ${number(made)}${lists[0].aside}${left}`;
   const list = () =>
     element(
       "ul",
