@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from proxy.echo import argument_text
 from proxy.handing import Control, Handed, HandedOver, carried_out, known_by
 from proxy.log.rows import HandoverRow, StepRow, TaskEndRow, ToolCallRow
 from proxy.offered import Offered
@@ -49,7 +50,7 @@ def step_row(
                 position=position,
                 tool_call_id=it.id if it else call.id,
                 name=call.name,
-                arguments=call.arguments if isinstance(call.arguments, str) else None,
+                arguments=None if call.arguments is None else argument_text(call.arguments),
                 observation=it.observation if it else None,
                 node=it.node if it else None,
                 outcome=it.outcome if it else None,

@@ -176,9 +176,9 @@ class ExchangeDelivered:
 class ToolCallRow:
     """One tool call of a Step and what the agent or LLM was told.
 
-    `arguments` is the text as written; `observation` the text served (None if none was);
-    `node` the position in the Reference that the Observation came from. `outcome`: `served`,
-    `redundant`, or why there was no Observation: `unknown_tool`, `invalid_arguments`, `no_data`;
+    `arguments` is the text as written, or what a provider gave in its place as JSON; `observation` the text
+    served (None if none was); `node` the position in the Reference that the Observation came from. `outcome`:
+    `served`, `redundant`, or why there was no Observation: `unknown_tool`, `invalid_arguments`, `no_data`;
     None where the Step was stopped.
     """
 

@@ -9,6 +9,7 @@ import pytest
 from support import scenes
 
 from proxy.play import begin, judge, open_turn
+from proxy.record import step_row
 from proxy.refusals import NO_DATA, refusal
 from proxy.session import TASK_OVER, Decision, Session
 from proxy.settings import PlayConfig
@@ -204,3 +205,23 @@ def test_a_long_value_is_not_quoted_in_full() -> None:
         1
     ]
     assert len(text) < 400
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ('{"thing":  "lamp"}', '{"thing":  "lamp"}'),
+        ({"thing": "Lämpchen"}, '{"thing": "Lämpchen"}'),
+        (["lamp"], '["lamp"]'),
+        (None, None),
+    ],
+)
+def test_the_row_of_a_call_has_its_arguments_also_where_a_provider_gives_no_text(
+    given: Any, stored: str | None
+) -> None:
+    session = opened()
+    entry = {"id": "c0", "function": {"name": "getPrice", "arguments": given}}
+    message = {"role": "assistant", "content": None, "tool_calls": [entry]}
+    _, decision = say(session, message)
+    row = step_row("s1", session, decision, message, reply_of(message)[1], exchange_id="x1", now=1.0)
+    assert [call.arguments for call in row.calls] == [stored]
