@@ -133,6 +133,9 @@ named by `--scorer`, else `wildtoolbench`; `published` never does.
   than the number of tasks, with the t quantile of G-1 degrees of freedom. At 0 or 100 %, where clustering
   cannot be seen, a scenario counts once, and near them the interval is never narrower than there.
   Over a single scenario there is no interval.
+- **Pass^k and pass@k**, and the rates that `compare` prints of runs with several epochs, take each task or
+  session for one draw, however many epochs it has. Their intervals are over scenarios; with many epochs
+  they are wider than those of the accuracy, which is the same rate.
 - Overlapping intervals say nothing about a difference: use `compare`, which looks at pairs.
 """
 
