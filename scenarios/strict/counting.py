@@ -30,6 +30,8 @@ _UNITS = {"十": 10, "百": 100, "千": 1_000}
 _MYRIADS = "万亿"
 _COUNTED = "个张份人天月日号点次件位间晚周年页条本杯元块角分倍名台部辆层楼课章节季小岁期"
 _RUN = re.compile(r"(?P<before>第|星期|周|礼拜)?(?P<run>[零〇一二两三四五六七八九十百千万亿]+)(?P<after>.)?")
+_MOST_BITS = 14_000
+"""Python refuses to write, and to read, integers of more than 4300 digits."""
 _HALF = re.compile(r"半|\bhalf\b")
 _NO_NUMBER = re.compile("万一|千万(?=[别不要小记])|十分(?!钟|之)|百分之|千分之")
 """Words with a sign of a number in them that count nothing."""
@@ -41,8 +43,13 @@ def spelt_numbers(text: str) -> list[str]:
     "one" and 一 alone seldom count: they are numbers only within a larger one, and 一 before what is
     counted or after what numbers (第一, 星期一).
     """
-    whole = [str(value) for value in (*_english(text), *_chinese(_NO_NUMBER.sub(" ", text)))]
+    whole = [*map(_written, _english(text)), *_chinese(_NO_NUMBER.sub(" ", text))]
     return whole + ["0.5"] * len(_HALF.findall(text))
+
+
+def _written(value: int) -> str:
+    """As digits; what a word makes that is said over and over in hexadecimal, which has no limit."""
+    return str(value) if value.bit_length() <= _MOST_BITS else hex(value)
 
 
 def _english(text: str) -> Iterator[int]:
@@ -80,7 +87,7 @@ def _group_values(words: list[str]) -> Iterator[int]:
         yield total + part
 
 
-def _chinese(text: str) -> Iterator[int]:
+def _chinese(text: str) -> Iterator[str]:
     for match in _RUN.finditer(text):
         run = match["run"]
         alone = run == "一" and not match["before"] and (match["after"] or " ") not in _COUNTED
@@ -88,9 +95,9 @@ def _chinese(text: str) -> Iterator[int]:
             yield _run_value(run)
 
 
-def _run_value(run: str) -> int:
+def _run_value(run: str) -> str:
     if not any(sign in _UNITS or sign in _MYRIADS for sign in run):
-        return int("".join(str(_DIGITS[sign]) for sign in run))
+        return "".join(str(_DIGITS[sign]) for sign in run).lstrip("0") or "0"
     total = section = digit = 0
     for sign in run:
         if sign in _DIGITS:
@@ -104,4 +111,4 @@ def _run_value(run: str) -> int:
         else:
             total = (total + section + digit or 1) * 100_000_000
             section = digit = 0
-    return total + section + digit
+    return _written(total + section + digit)

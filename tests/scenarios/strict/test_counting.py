@@ -61,3 +61,13 @@ def test_english_words_that_follow_one_another_are_one_number(text: str, values:
 )
 def test_chinese_numerals_have_their_value(text: str, values: list[str]) -> None:
     assert spelt_numbers(text) == values
+
+
+def test_digits_without_an_end_are_one_number() -> None:
+    assert spelt_numbers("零" + "二" * 5_000) == ["2" * 5_000]
+
+
+@pytest.mark.parametrize("word", ["hundred ", "亿"])
+def test_words_said_over_and_over_make_numbers_that_are_told_apart(word: str) -> None:
+    often, oftener = (spelt_numbers((word * count).strip()) for count in (5_000, 5_001))
+    assert (len(often), often == oftener) == (1, False)
