@@ -39,9 +39,9 @@ _NO_NEGATION = re.compile(
 )
 """Words with a sign of negation in them that deny nothing."""
 
-_QUOTED = re.compile(
-    r'"([^"]+)"|“([^”]+)”|‘([^’]+)’|「([^」]+)」|『([^』]+)』|《([^》]+)》|(?<!\w)\'([^\']+)\'(?!\w)'
-)
+_OPENING = re.compile(r"[\"“‘「『《]|(?<!\w)'")
+_CLOSING = {'"': '"', "“": "”", "‘": "’", "「": "」", "『": "』", "《": "》", "'": "'"}
+_CLOSED = re.compile(r"'(?!\w)|[^']")
 _QUOTES = re.compile("[“”「」『』《》]")
 _WORD = re.compile(r"[^\W\d_](?:[\w-]|['’](?!s\b)(?=\w))*")
 _SENTENCE_ENDS = tuple(".!?:。！？：")
@@ -245,8 +245,8 @@ def _names_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
     a fault if that has another in its stead. Names of both come in one order.
     """
     mine, theirs = (" ".join(unicodedata.normalize("NFKC", it).split()) for it in (expected, actual))
-    for one, other, swapped in ((mine, theirs, False), (theirs, mine, True)):
-        lost = [name for name in _quoted(one) if name not in normal(other)]
+    for one, other, swapped in ((mine, normal(theirs), False), (theirs, normal(mine), True)):
+        lost = [name for name in _quoted(one) if name not in other]
         if lost:
             return ([], lost) if swapped else (lost, [])
     proper = _proper_names(mine) | _proper_names(theirs)
@@ -261,7 +261,23 @@ def _names_apart(expected: str, actual: str) -> tuple[list[str], list[str]]:
 
 
 def _quoted(text: str) -> list[str]:
-    return [normal(next(filter(None, match.groups()))) for match in _QUOTED.finditer(text)]
+    return [normal(name) for name in _quotations(text)]
+
+
+def _quotations(text: str) -> Iterator[str]:
+    """What stands between quotation marks, from the left; marks within it begin nothing."""
+    # No pattern for the whole: it would look through all the rest for each mark that nothing closes.
+    unclosed: set[str] = set()
+    after = 0
+    for mark in _OPENING.finditer(text):
+        if mark.start() < after or mark[0] in unclosed:
+            continue
+        end = text.find(_CLOSING[mark[0]], mark.end())
+        if end < 0:
+            unclosed.add(mark[0])
+        elif end > mark.end() and _CLOSED.match(text, end):
+            yield text[mark.end() : end]
+            after = end + 1
 
 
 def _proper_names(text: str) -> set[str]:
