@@ -180,7 +180,8 @@ def _compare_arrays(place: Place, steps: Steps, actual: list[Any], expected: lis
         def likeness(row: int, column: int) -> float:
             return compare_values(place.item(row), steps, actual[row], expected[column]).likeness
 
-        pairs = paired_items(ours, theirs, likeness)
+        within = max(_most_within(place, actual), _most_within(place, expected))
+        pairs = paired_items(ours, theirs, likeness, within)
     found = [compare_values(place.item(i), (*steps, i), actual[i], expected[at]) for i, at in pairs]
     size = max(len(actual), len(expected))
     if len(actual) == len(expected):
@@ -188,6 +189,22 @@ def _compare_arrays(place: Place, steps: Steps, actual: list[Any], expected: lis
     what = f"{_items(actual)} where {_items(expected)} should be: {shown(actual)}, not {shown(expected)}"
     wrong = fault("args.array_length", steps, what, expected, actual, (len(expected), len(actual)))
     return Finding((wrong,), sum(it.likeness for it in found) / size)
+
+
+def _most_within(place: Place, items: list[Any]) -> int:
+    return max((_pairs_within(place.item(i), it) for i, it in enumerate(items)), default=0)
+
+
+def _pairs_within(place: Place, value: Any) -> int:
+    """How many pairs of items are compared for two such values, by arrays that need no order."""
+    if isinstance(value, dict):
+        return sum(_pairs_within(place.member(key), it) for key, it in value.items())
+    if not isinstance(value, list):
+        return 0
+    if place.is_unordered:
+        # All with all, and those that belong together once more.
+        return len(value) * (len(value) + 1) * max(1, _most_within(place, value))
+    return sum(_pairs_within(place.item(i), it) for i, it in enumerate(value))
 
 
 def _items(values: list[Any]) -> str:

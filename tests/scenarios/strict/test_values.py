@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scenarios.strict import values
 from scenarios.strict.arguments import compare, prepare
+from scenarios.strict.values import exactly
 from scenarios.types import NO_NOTES, Tool, ToolNotes
 
 STRING = {"type": "string"}
@@ -382,6 +384,27 @@ def test_of_very_many_differing_items_the_rest_go_by_position() -> None:
     assert found == [("args.number", f"$.q[{it}]", False) for it in range(50)]
     found = faults(json.dumps(list(range(150))), list(range(1000, 1150)), notes=UNORDERED)
     assert found == [("args.number", f"$.q[{it}]", False) for it in range(150)]
+
+
+def test_arrays_within_arrays_without_an_order_are_not_all_compared_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three levels of eight different items each are 512 numbers, and 262,144 pairs of them."""
+
+    def nested(levels: int, first: int) -> Any:
+        return [nested(levels - 1, 8 * first + it) for it in range(8)] if levels else first
+
+    compared = 0
+
+    def counting(left: Any, right: Any) -> bool:
+        nonlocal compared
+        compared += 1
+        return exactly(left, right)
+
+    monkeypatch.setattr(values, "exactly", counting)
+    notes = ToolNotes(unordered=frozenset("q" + "[]" * level for level in range(3)))
+    assert faults(json.dumps(nested(3, 10_000)), nested(3, 1), notes=notes)
+    assert 0 < compared < 100 * 512
 
 
 @settings(max_examples=50, deadline=None)
