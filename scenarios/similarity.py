@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 ROUGE_STEPS = 982
@@ -22,12 +23,52 @@ def _tokenizer() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
+    # For all in this process that cut with jieba: what comes out is the same.
+    jieba.finalseg.viterbi = partial(_likeliest_states, jieba.finalseg)
     jieba.setLogLevel(logging.CRITICAL)
     tokenizer = jieba.Tokenizer()
     # Named by version, lest the dictionary of another jieba be read.
     tokenizer.cache_file = f"wildtoolbench-jieba-{jieba.__version__}.cache"
     tokenizer.initialize()
     return tokenizer
+
+
+def _likeliest_states(
+    model: Any,
+    characters: str,
+    states: str,
+    start: Mapping[str, float],
+    following: Mapping[str, Mapping[str, float]],
+    emitted: Mapping[str, Mapping[str, float]],
+) -> tuple[float, list[str]]:
+    """The likeliest states of characters that make no known word, as `jieba.finalseg.viterbi` has them.
+
+    That copies the way so far for each character, and so takes the square of their number: half a minute for
+    50,000 times the same one, as models write that do not come to an end.
+    """
+    least = model.MIN_FLOAT
+    values = {state: start[state] + emitted[state].get(characters[0], least) for state in states}
+    steps: list[dict[str, str]] = []
+    for character in characters[1:]:
+        likeliest = {
+            state: max(
+                (
+                    values[before]
+                    + following[before].get(state, least)
+                    + emitted[state].get(character, least),
+                    before,
+                )
+                for before in model.PrevStatus[state]
+            )
+            for state in states
+        }
+        values = {state: value for state, (value, _) in likeliest.items()}
+        steps.append({state: before for state, (_, before) in likeliest.items()})
+    value, last = max((values[state], state) for state in "ES")
+    way = [last]
+    for step in reversed(steps):
+        way.append(step[way[-1]])
+    return value, way[::-1]
 
 
 def segment(text: str) -> str:

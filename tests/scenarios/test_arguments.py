@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -450,6 +452,37 @@ chinese = st.text(alphabet="今天北京上海的天气怎么样我想去旅游�
 @given(chinese)
 def test_segments_as_jieba_does(text: str) -> None:
     assert segment(text) == " ".join(jieba.cut(text))
+
+
+def own_search() -> Any:
+    """jieba's own search for words that it does not know, from a copy of its module."""
+    spec = importlib.util.find_spec("jieba.finalseg")
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy.viterbi
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5), min_size=1, max_size=60))
+def test_characters_that_make_no_known_word_are_parted_as_jieba_does(text: str) -> None:
+    segment(text)
+    model = jieba.finalseg
+    tables = "BMES", model.start_P, model.trans_P, model.emit_P
+    assert model.viterbi(text, *tables) == own_search()(text, *tables)
+
+
+def test_eight_times_as_much_chinese_takes_not_much_more_than_eight_times_as_long() -> None:
+    few, many = (min(time_of(segment, "的" * count) for _ in range(2)) for count in (4_000, 32_000))
+    assert many < 24 * few
+
+
+def time_of(function: Callable[[str], Any], text: str) -> float:
+    """Seconds of CPU."""
+    began = time.thread_time()
+    function(text)
+    return time.thread_time() - began
 
 
 # --- Properties -----------------------------------------------------------------
