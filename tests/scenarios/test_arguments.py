@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -454,6 +455,7 @@ def test_segments_as_jieba_does(text: str) -> None:
     assert segment(text) == " ".join(jieba.cut(text))
 
 
+@cache
 def own_search() -> Any:
     """jieba's own search for words that it does not know, from a copy of its module."""
     spec = importlib.util.find_spec("jieba.finalseg")
