@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal, NoReturn
 
@@ -13,6 +13,7 @@ from scenarios.text import clip, visible
 from scoring.metrics.accuracy import unscored
 from scoring.metrics.definitions import DEFINITIONS
 from scoring.metrics.figures import Figure, Unit
+from scoring.metrics.writes import count_name
 from scoring.output.tables import quantity
 from scoring.report import RunReport
 from scoring.verdicts.scorers import EXPERIMENTAL, SCORERS
@@ -56,7 +57,8 @@ class Gate:
 class Outcome:
     """What came of a Gate in one Run; `passed` is None where the figure has nothing to tell.
 
-    `unscored` Tasks of the Run are in no rate.
+    `unscored` Tasks of the Run are in no rate. `beyond` are write faults of the figure's kind in Sessions
+    that were not scored: the figure leaves them out, but they were made, and count against the threshold.
     """
 
     gate: Gate
@@ -65,6 +67,7 @@ class Outcome:
     figure: Figure
     passed: bool | None
     unscored: int = 0
+    beyond: int = 0
 
 
 def parse_gate(text: str, kind: Kind) -> Gate:
@@ -107,11 +110,12 @@ def outcome_line(outcome: Outcome) -> str:
     if value == threshold and figure.value != gate.threshold:
         value, threshold = _in_full(figure.value, unit), _in_full(gate.threshold, unit)
     counts = f"n = {figure.n}" if figure.successes is None else f"{figure.successes} of {figure.n}"
+    more = f", and {outcome.beyond} in sessions that were not scored" if outcome.beyond else ""
     side = f"not {gate.kind}" if outcome.passed else gate.kind
     missing = ""
     if outcome.unscored:
         missing = f"; {outcome.unscored} {'task was' if outcome.unscored == 1 else 'tasks were'} not scored"
-    return f"{key} is {value} ({counts}), {side} the threshold of {threshold}{missing}"
+    return f"{key} is {value} ({counts}){more}, {side} the threshold of {threshold}{missing}"
 
 
 def outcome_lines(outcomes: Sequence[Outcome]) -> list[str]:
@@ -147,13 +151,23 @@ def _threshold(kind: Kind, text: str, told: str, unit: Unit) -> float:
 
 
 def _outcome(gate: Gate, report: RunReport) -> Outcome:
-    figure = _figure(gate, report)
+    figure, beyond = _figure(gate, report), _beyond(gate, report)
+    if beyond and figure.value is None:
+        figure = replace(figure, value=0.0)
     passed: bool | None = None
     if figure.value is not None:
-        missed = figure.value < gate.threshold if gate.kind == "under" else figure.value > gate.threshold
+        value = figure.value + beyond
+        missed = value < gate.threshold if gate.kind == "under" else value > gate.threshold
         passed = not missed
     left_out = max(unscored(scored.sessions).tasks for scored in report.scored)
-    return Outcome(gate, report.log, report.run, figure, passed, left_out)
+    return Outcome(gate, report.log, report.run, figure, passed, left_out, beyond)
+
+
+def _beyond(gate: Gate, report: RunReport) -> int:
+    left_out = report.unscored_sessions
+    return sum(
+        count_name(it.kind) == gate.name and (it.session, it.epoch) in left_out for it in report.writes
+    )
 
 
 def _figure(gate: Gate, report: RunReport) -> Figure:

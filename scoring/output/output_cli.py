@@ -100,6 +100,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "successes": figure.successes,
         "passed": outcome.passed,
         "unscored_tasks": outcome.unscored,
+        "in_unscored_sessions": outcome.beyond,
     }
 
 

@@ -14,6 +14,7 @@ from proxy.log.writer import LogWriter
 from scoring.gates import Gate, GateError, Outcome, check, outcome_line, outcome_lines, parse_gate
 from scoring.metrics.figures import Figure
 from scoring.metrics.null_agents import NullAgent, NullFigures
+from scoring.metrics.writes import WriteFinding
 from scoring.report import RunReport
 
 
@@ -266,6 +267,44 @@ def test_an_outcome_says_how_many_tasks_were_not_scored_by_the_scorer_that_left_
     assert outcome_of("task_accuracy=1", run_of(rate("task_accuracy", 1, 1))).unscored == 0
 
 
+def write(kind: str, name: str, epoch: int) -> WriteFinding:
+    return WriteFinding(name, epoch, 0, 0, 0, "bookRoom", kind, "{}", "is wanted by nobody")
+
+
+@pytest.mark.parametrize(
+    ("whole", "passed", "line"),
+    [
+        (
+            2,
+            False,
+            "wrong_writes is 1 (n = 2), and 1 in sessions that were not scored, over the threshold of 1",
+        ),
+        (
+            0,
+            True,
+            "wrong_writes is 0 (n = 0), and 1 in sessions that were not scored, not over the threshold of 1",
+        ),
+    ],
+)
+def test_a_write_is_counted_against_a_threshold_though_its_session_was_not_scored(
+    whole: int, passed: bool, line: str
+) -> None:
+    sessions = [
+        session(right(), right(), name=f"rooms.e{epoch}", epoch=epoch) for epoch in range(1, whole + 1)
+    ]
+    left_out = session(right(), unscored(), name="rooms.e9", epoch=9)
+    writes = (
+        *(write("wrong_write", it.session, it.epoch) for it in sessions[:1]),
+        write("wrong_write", "rooms.e9", 9),
+        write("early_write", "rooms.e9", 9),
+    )
+    own = (Figure("wrong_writes", None, 1.0 if whole else None, whole),)
+    report = scored.report(scored.scored(*sessions, left_out), figures=own, writes=writes)
+    outcome = outcome_of("wrong_writes=1", report, "over")
+    assert (outcome.passed, outcome.beyond) == (passed, 1)
+    assert outcome_line(outcome) == f"{line}; 1 task was not scored"
+
+
 def test_a_miss_by_a_hair_does_not_look_like_the_threshold() -> None:
     report = run_of(rate("task_accuracy", 1999, 20_000), own=(Figure("task_seconds", None, 10.001, 3),))
     assert outcome_line(outcome_of("task_accuracy=10%", report)) == (
@@ -348,6 +387,7 @@ def test_the_json_document_has_the_thresholds(tmp_path: Path) -> None:
                 "successes": 1,
                 "passed": False,
                 "unscored_tasks": 0,
+                "in_unscored_sessions": 0,
             }
         ]
     }
