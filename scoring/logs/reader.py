@@ -221,7 +221,12 @@ def _failure(finish_state: str, status: int | None, error_type: str | None, erro
     if not failed:
         return None
     what = finish_state if finish_state != "complete" else "answered"
-    details = [f"status {status}"] if status is not None and status >= 400 else []
+    details = []
+    if status is not None and status >= 400:
+        details = [f"status {status}"]
+        # A provider's failure begins with its status too.
+        error_type = None if error_type == str(status) else error_type
+        error = (error or "").removeprefix(f"HTTP {status}").removeprefix(": ")
     details += [detail for detail in (error_type, error) if detail]
     return f"{what}: {', '.join(details)}" if details else what
 

@@ -83,6 +83,17 @@ def test_a_task_that_infrastructure_ended_says_what_failed(path: Path) -> None:
     assert found[0] == unfinished("provider_error: status 502, no route", ending="infrastructure")
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [("HTTP 500: overloaded", "status 500, overloaded"), ("HTTP 500", "status 500")],
+)
+def test_a_status_is_told_once(path: Path, error: str, told: str) -> None:
+    failed = logs.finish("x1", finish_state="provider_error", status=500, error_type="500", error=error)
+    found = tasks(path, logs.turn(), logs.start("x1"), failed, logs.end(0, "infrastructure"))
+
+    assert found[0] == unfinished(f"provider_error: {told}", ending="infrastructure")
+
+
 def test_tasks_without_an_end_say_how_far_they_came(path: Path) -> None:
     found = tasks(path, logs.turn(), logs.start("x1"), logs.step(message=logs.text_message("Hm.")))
 
