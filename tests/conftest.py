@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from support.ports import free_port
 # What is printed is as wide as this says, and workers of pytest have it from somewhere.
 os.environ.pop("COLUMNS", None)
 
+UNTIL = "WILDPROXY_TESTS_UNTIL"
+"""Unix seconds after which no test begins that takes long: by this, CI ends in time on any machine."""
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
@@ -21,6 +25,20 @@ SHARED = ROOT.parent / "shared"
 settings.register_profile("brief", max_examples=40, deadline=None)
 settings.register_profile(THOROUGH, max_examples=40 * TIMES, deadline=None)
 settings.load_profile("brief")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes last."""
+    items.sort(key=_is_long)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if _is_long(item) and time.time() > float(os.environ.get(UNTIL, "inf")):
+        pytest.skip("no time is left for what takes long")
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return item.get_closest_marker("long") is not None
 
 
 def pytest_collection_finish() -> None:

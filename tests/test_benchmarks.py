@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 RUN = Path(__file__).resolve().parent.parent / "benchmarks" / "peers" / "run.py"
 
 

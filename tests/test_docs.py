@@ -225,6 +225,7 @@ def test_the_readme_shows_what_its_log_says(name: str, walk: tuple[Path, str]) -
     assert_shows(shown, run(words, walk[0]))
 
 
+@pytest.mark.long
 def test_the_readme_program_is_driven_through_every_bundled_session(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
     words, shown = transcript("drive")
@@ -499,7 +500,9 @@ def test_the_readme_compares_two_runs_as_said(tmp_path: Path) -> None:
         assert_shows(shown, run(words, tmp_path))
 
 
-@pytest.mark.parametrize("name", ["configuration", "scoring", "tutorial"])
+@pytest.mark.parametrize(
+    "name", ["configuration", "scoring", pytest.param("tutorial", marks=pytest.mark.long)]
+)
 def test_a_page_runs_as_it_stands(name: str, tmp_path: Path) -> None:
     """Its files are written and its commands run in the order of the page."""
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
@@ -511,12 +514,14 @@ def test_a_page_runs_as_it_stands(name: str, tmp_path: Path) -> None:
             assert_shows(shown, run(words, tmp_path))
 
 
+@pytest.mark.long
 def test_the_readmes_live_run_says_that_its_figures_are_not_comparable(tmp_path: Path) -> None:
     (tmp_path / "my_agent.py").write_text(block("file", "my_agent.py"), encoding="utf-8")
     for words, shown in transcripts("live", README):
         assert_shows(shown, run(words, tmp_path))
 
 
+@pytest.mark.long
 def test_the_page_on_the_terminal_runs_as_it_stands(tmp_path: Path) -> None:
     """By a shell, for its pipes; times, which differ, are the same for the comparison."""
     page = (DOCS / "terminal.md").read_text(encoding="utf-8")
@@ -547,12 +552,14 @@ def timeless(text: str) -> str:
 AGENTS = (DOCS / "agents.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_page_on_agents_drives_a_function_as_said(tmp_path: Path) -> None:
     (tmp_path / "assistant.py").write_text(block("file", "assistant.py", AGENTS), encoding="utf-8")
     for words, shown in transcripts("function", AGENTS):
         assert_shows(shown, run(words, tmp_path))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("label, port, driven", [("server", 9000, "served"), ("remembering", 9001, "asked")])
 def test_the_page_on_agents_drives_a_server_as_said(
     label: str, port: int, driven: str, tmp_path: Path

@@ -27,6 +27,8 @@ from scenarios.load import load
 from scenarios.reference import minimal_path
 from scoring.metrics.accuracy import Counts, count
 
+pytestmark = pytest.mark.long
+
 
 def counts(log: Path) -> tuple[Counts, set[str]]:
     """The figures of a log by the released rules, and the labels of the Tasks that were right."""

@@ -22,6 +22,8 @@ from scoring.logs.reader import open_log
 from scoring.types import SessionScore
 from scoring.verdicts.wildtoolbench import score_session
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = read_file(BUNDLED).scenarios
 EPOCHS = 2

@@ -20,6 +20,8 @@ from click.testing import Result
 from support.commands import run_in
 from support.ports import free_port
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "run_proxy.py"]
 PLAIN = f"{shlex.quote(sys.executable)} tests/support/agents/plain.py"

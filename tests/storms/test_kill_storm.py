@@ -15,6 +15,8 @@ import pytest
 from storms import checks, provider
 from support.playing import serving, until
 
+pytestmark = pytest.mark.long
+
 STORM = Path(__file__).with_name("kill_storm.py")
 
 

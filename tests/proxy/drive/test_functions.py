@@ -248,6 +248,7 @@ messages = [{{"role": "system", "content": "You are a helpful assistant."}}]
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [

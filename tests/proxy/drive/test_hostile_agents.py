@@ -17,6 +17,8 @@ from proxy.threads import OTHER_SYSTEM, WITHOUT_TOOLS
 from scenarios.load import BUNDLED, read_file
 from scenarios.types import ASK
 
+pytestmark = pytest.mark.long
+
 SCENARIOS = read_file(BUNDLED).scenarios
 VICTIM = next(
     scenario.id

@@ -16,6 +16,8 @@ import pytest
 from support.agent_runs import has_ended
 from support.commands import PROGRAM, run
 
+pytestmark = pytest.mark.long
+
 READS_ON = """
 import os, sys
 print(os.getpid(), file=open(sys.argv[1], "w"), flush=True)

@@ -15,6 +15,8 @@ from support.released_evaluation import evaluated, flat
 from scenarios.load import BUNDLED
 from scoring.metrics.accuracy import count
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     "provider", ["sim:oracle", "sim:serial", "sim:noisy:0.3:1", "sim:text-only", "sim:empty"]
